@@ -9,8 +9,11 @@ LAB_ARGS ?=
 NOTEBOOK ?=
 PYTEST_ARGS ?=
 JOBS ?= 2
-# Type checking is one process: it runs beside those that wait for browsers and kernels.
-TOGETHER := types lint test-jupyter
+# Notebooks and browsers wait half of the time. What needs neither runs beside them and takes what they leave: their
+# pages have time limits.
+TOGETHER := types lint test-jupyter test-unit
+BEHIND := $(if $(SIDE_BY_SIDE),nice -n 5)
+SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 RUN := $(VENV)/bin/python
 # Once the environment stands, its own Python looks after it; PYTHON only creates it (make clean before another one).
@@ -49,10 +52,7 @@ machine:
 	@$(BOOT) tools/check_machine.py test
 
 test: machine env ## run every check; one that fails does not keep the others from running
-	@failed=; \
-	$(MAKE) --keep-going --no-print-directory -j SIDE_BY_SIDE=1 $(TOGETHER) || failed=1; \
-	$(MAKE) --no-print-directory test-unit || failed=1; \
-	test -z "$$failed"
+	@$(MAKE) --keep-going --no-print-directory $(SYNC) -j SIDE_BY_SIDE=1 $(TOGETHER)
 	@echo "all checks passed"
 
 lint: env ## style and format
@@ -63,11 +63,11 @@ lint: env ## style and format
 
 types: env ## static types
 	@echo "== mypy"
-	@$(RUN) -m mypy
+	@$(BEHIND) $(RUN) -m mypy
 
 test-unit: env ## unit and emulator tests, on JOBS processes
 	@echo "== unit and emulator tests"
-	@$(PYTEST) -n $(JOBS) --dist worksteal --durations 20 --ignore tests/browser -m "not gpu and not browser and not notebook and not deep"
+	@$(BEHIND) $(PYTEST) -n $(JOBS) --dist worksteal --durations 20 --ignore tests/browser -m "not gpu and not browser and not notebook and not deep"
 
 test-deep: env ## what is exhaustive or random, of which test-unit runs a sample (minutes)
 	@echo "== deep tests"

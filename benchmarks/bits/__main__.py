@@ -8,6 +8,7 @@ PARTS = [
     "measure",
     "table",
     "collect",
+    "issue",
     "exact",
     "accuracy",
     "networks",

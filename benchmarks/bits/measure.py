@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,46 +28,98 @@ from subbyte.families import config_from_key, family_of
 from subbyte.files import prove_writable, write_file
 from subbyte.gpu.launched import GpuKernel
 from subbyte.gpu.timing import TimingProtocol, command_line
+from subbyte.kernel import operands as packing
 from subbyte.kernel.execute import expected_layer, random_operands, random_residual
-from subbyte.kernel.operands import kept_sums
+from subbyte.kernel.operands import layout_words
 from subbyte.kernel.resources import read_resources
+from subbyte.numerics.arrays import Words
+from subbyte.numerics.fusion import SEPARATOR, LayerResult
 
 PROTOCOL = TimingProtocol(cold=False, launches=50)
 BEST = 3
 
 
+@dataclass
 class Cell:
-    """Operands and answer of a cell."""
+    """Operands and answer of a cell, made once for all of its kernels."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.workload, self.output = cell_of(name)
-        self.operands: Any = None
-        self.wanted: Any = None
+    name: str
+    operands: tuple[Any, ...]
+    wanted: LayerResult | None = None
+    """Of fused layers."""
+    activations: dict[str, Words] = field(default_factory=dict)
+    """By their form."""
+    outputs: dict[str, Words] = field(default_factory=dict)
+    """The right words by their form; of fused layers values are compared, and sums that are kept."""
 
     def measure(self, key: str, cubin: bytes, log: str) -> dict[str, Any]:
         """A kernel's time and what its outputs are worth."""
-        config = config_from_key(key)
-        target = arch("sm_90a")
-        plan = family_of(config).plan(self.workload, config, target, self.output)
-        kernel = subbyte.Kernel(plan)
-        if self.operands is None:
-            self.operands = (*random_operands(kernel, 1), random_residual(kernel, 2))
-            self.wanted = expected_layer(kernel, *self.operands)
-        resources = read_resources(log, target, plan.launch.block[0], plan.shared_bytes)
+        kernel = kernel_of(self.name, key)
+        plan = kernel.plan
+        resources = read_resources(log, plan.arch, plan.launch.block[0], plan.shared_bytes)
         with GpuKernel(cubin, plan.launch, 0) as gpu:
-            words = gpu.run(kernel.pack(*self.operands))
-            wrong = int(np.count_nonzero(kernel.unpack(words["Out"]) != self.wanted.values))
-            if "Sum" in words:
-                wrong += int(
-                    np.count_nonzero(kept_sums(words["Sum"], self.workload, kernel.fusion) != self.wanted.sums)
-                )
+            words = gpu.run(self._packed(kernel))
+            wrong = self._wrong(kernel, words)
             timing = gpu.time(PROTOCOL)
         return {
             "cell": self.name, "config": key, "microseconds": timing.microseconds, "wrong": wrong,
             "least": min(timing.samples), "most": max(timing.samples), "registers": resources.registers,
             "local_bytes": resources.local_bytes, "clock": timing.after.to_dict(), "gpu": dict(timing.device),
         }  # fmt: skip
+
+    def _packed(self, kernel: subbyte.Kernel) -> dict[str, Any]:
+        if not self.outputs:
+            return kernel.pack(*self.operands)
+        argument, workload, (_, w, thresholds, _) = kernel.argument, kernel.workload, self.operands
+        return {
+            "A": self.activations[argument("A").form], "Wt": packing.weight_words(argument("Wt"), workload, w),
+            "Prm": packing.parameter_words(argument("Prm"), workload, thresholds, w),
+        }  # fmt: skip
+
+    def _wrong(self, kernel: subbyte.Kernel, words: Mapping[str, Any]) -> int:
+        if self.outputs:
+            return int(np.count_nonzero(words["Out"] != self.outputs[kernel.argument("Out").form]))
+        assert self.wanted is not None
+        wrong = int(np.count_nonzero(kernel.unpack(words["Out"]) != self.wanted.values))
+        if "Sum" in words:
+            kept = packing.kept_sums(words["Sum"], kernel.workload, kernel.fusion)
+            wrong += int(np.count_nonzero(kept != self.wanted.sums))
+        return wrong
+
+
+def kernel_of(name: str, key: str) -> subbyte.Kernel:
+    """The kernel of a configuration for a cell."""
+    workload, output = cell_of(name)
+    config = config_from_key(key)
+    return subbyte.Kernel(family_of(config).plan(workload, config, arch("sm_90a"), output))
+
+
+def refused(name: str, key: str, result: tuple[bytes, str] | str) -> str | None:
+    """Why a text's machine code is not measured, None when it is."""
+    if isinstance(result, str) or not result[1]:
+        return result if isinstance(result, str) else "no report"
+    plan = kernel_of(name, key).plan
+    resources = read_resources(result[1], plan.arch, plan.launch.block[0], plan.shared_bytes)
+    return family_of(plan.config).refused(*result, resources.local_bytes or 0)
+
+
+def prepared(name: str, keys: Sequence[str]) -> Cell:
+    """A cell for kernels of these configurations."""
+    kernels = [kernel_of(name, key) for key in keys]
+    first = kernels[0]
+    operands = (*random_operands(first, 1), random_residual(first, 2))
+    wanted = expected_layer(first, *operands)
+    if SEPARATOR in cell_of(name)[1]:
+        return Cell(name, operands, wanted)
+    cell = Cell(name, (None, *operands[1:]))
+    for kernel in kernels:
+        read, written = kernel.argument("A"), kernel.argument("Out")
+        if read.form not in cell.activations:
+            cell.activations[read.form] = packing.activation_words(read, kernel.workload, operands[0])
+        if written.form not in cell.outputs:
+            values = layout_words(written.form, wanted.values, kernel.workload.precision.output)
+            cell.outputs[written.form] = values.reshape(-1)
+    return cell
 
 
 @answering
@@ -81,24 +134,27 @@ def main(arguments: Sequence[str]) -> int:
     end = time.monotonic() + asked.seconds
     lines = asked.texts.read_text(encoding="utf-8").splitlines()
     texts = {json.loads(line)["cuda"]: line for line in lines}  # batches may share one; a second time has no report
+    entries = [json.loads(line) for line in lines]
+    keys: dict[str, list[str]] = {}
+    for entry in entries:
+        keys.setdefault(entry["cell"], []).append(entry["config"])
     with ProcessPoolExecutor(os.cpu_count()) as pool:
+        making = {cell: pool.submit(prepared, cell, of_cell) for cell, of_cell in keys.items()}
         of_text = dict(zip(texts, pool.map(compiled, texts.values(), chunksize=2), strict=True))
-    built = [of_text[json.loads(line)["cuda"]] for line in lines]
+        cells = {cell: made.result() for cell, made in making.items()}
     found: list[dict[str, Any]] = []
     failed: list[dict[str, str]] = []
     ready: dict[tuple[str, str], tuple[Cell, bytes, str]] = {}
-    cell = Cell("resnet50.stage2@8:w1a1")
-    for line, result in zip(lines, built, strict=True):
-        entry = json.loads(line)
-        if entry["cell"] != cell.name:
-            cell = Cell(entry["cell"])
-        if isinstance(result, str) or not result[1]:
-            failed.append({**entry, "cuda": "", "reason": result if isinstance(result, str) else "no report"})
+    for entry in entries:
+        result = of_text[entry["cuda"]]
+        reason = refused(entry["cell"], entry["config"], result)
+        if isinstance(result, str) or reason is not None:
+            failed.append({**entry, "cuda": "", "reason": reason})
             continue
         if time.monotonic() > end:
             break
-        ready[entry["cell"], entry["config"]] = (cell, *result)
-        found.append(cell.measure(entry["config"], *result))
+        ready[entry["cell"], entry["config"]] = (cells[entry["cell"]], *result)
+        found.append(cells[entry["cell"]].measure(entry["config"], *result))
         print(found[-1]["cell"], entry["config"], found[-1]["microseconds"], found[-1]["wrong"], flush=True)
     _again(found, ready, end)
     devices = {json.dumps(one.pop("gpu"), sort_keys=True) for one in found}

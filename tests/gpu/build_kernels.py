@@ -3,6 +3,9 @@
     PYTHONPATH=toolkit python tests/gpu/build_kernels.py FOLDER [--arch sm_90a] [--quick] [--variants]
     SUBBYTE_GPU_BUNDLE=FOLDER PYTHONPATH=toolkit python -m pytest -m gpu tests/gpu     # there
 
+With ``--texts`` the kernels stay CUDA texts, ``texts.jsonl.xz``, a fiftieth of the size; ``compile_kernels.py FOLDER``
+makes the machine code of them where NVRTC is, without TVM.
+
 FOLDER gets ``kernels.jsonl`` (one kernel a line: name, workload, configuration, output, clip, cubin, launch, for design
 variants also the digest of the text, and the form that racecheck runs), the cubins, a small bundle as `subbyte
 landscape record` builds it, a plain reference kernel (direct_convolution.cu), and four kernels that misbehave on
@@ -12,7 +15,6 @@ purpose.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import sys
 from collections import Counter
@@ -24,6 +26,8 @@ from typing import Any
 
 import numpy as np
 from bits_cases import bits, planes
+from compile_kernels import compiled, digest, planned, write_kernels, write_texts
+from shipped_cases import shipped
 from warpgroup_cases import VARIANTS as DESIGNS
 from warpgroup_cases import (
     chain,
@@ -31,7 +35,7 @@ from warpgroup_cases import (
     drawn,
     drawn_pointwise,
     drawn_single,
-    shipped,
+    drawn_sparse,
     text_with_every_lane_arriving,
     variants,
 )
@@ -42,7 +46,7 @@ from subbyte.families.bits.config import BitsConfig
 from subbyte.families.mma.config import MmaConfig
 from subbyte.families.shared.planes.config import PlaneConfig
 from subbyte.families.wgmma.config import WgmmaConfig
-from subbyte.kernel import build
+from subbyte.kernel.build import cuda_text
 from subbyte.kernel.choose import compile as compile_kernel
 from subbyte.kernel.nvrtc import compile_cubin
 from subbyte.records.checked import new_folder
@@ -68,7 +72,10 @@ Named = tuple[str, ConvWorkload, MmaConfig | WgmmaConfig | BitsConfig | PlaneCon
 DRAWN = 80
 """Random configurations of the wgmma family."""
 DRAWN_MORE = 24
-"""The same of blocks that make a single tile iteration, and of 1x1 kernels."""
+"""The same of blocks that make a single tile iteration, of 1x1 kernels and on 2:4 sparse weights."""
+PROBED = ("bits", "planes", "mma family")
+"""How names of kernels begin that the sanitizer runs beside the design variants and 2:4 weights, which have a form for
+racecheck."""
 DIRECT = Path(__file__).with_name("direct_convolution.cu")
 
 FAULTY = {
@@ -85,6 +92,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a few kernels of each shape")
     parser.add_argument("--family", choices=("both", "wgmma"), default="both")
     parser.add_argument("--variants", action="store_true", help="the design variants alone, for sanitize.py")
+    parser.add_argument("--texts", action="store_true", help="write CUDA texts, which compile_kernels.py compiles")
     parser.add_argument("--workers", type=int, default=2, help="processes that build (default 2)")
     args = parser.parse_args()
     try:
@@ -96,11 +104,12 @@ def main() -> int:
 
     with ProcessPoolExecutor(args.workers, get_context("fork")) as pool:
         wanted = list(variants()) if args.variants else wanted_kernels(args.arch, args.quick, args.family == "both")
-        made = pool.map(partial(one, arch=args.arch, folder=args.folder), wanted)
-        lines = [line for line in made if line is not None]
-    lines = limited(lines, 3 if args.quick else 9)
-    (args.folder / "kernels.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    print(f"{len(lines)} kernels", file=sys.stderr)
+        made = pool.map(partial(one, arch=args.arch), wanted)
+        lines = limited([line for line in made if line is not None], 3 if args.quick else 9)
+        if args.texts:
+            write_texts(args.folder, lines)
+        else:
+            write_kernels(args.folder, pool.map(partial(compiled, folder=args.folder), lines))
     for name, body in FAULTY.items():
         text = f'extern "C" __global__ void conv_kernel(unsigned* out) {{ {body} }}'
         (args.folder / f"{name}.cubin").write_bytes(compile_cubin(text, args.arch)[0])
@@ -118,7 +127,7 @@ def wanted_kernels(arch: str, quick: bool, both: bool) -> list[Named]:
     if arch == "sm_90a":
         random = (
             drawn(8 if quick else DRAWN),
-            *(more(4 if quick else DRAWN_MORE) for more in (drawn_single, drawn_pointwise)),
+            *(more(4 if quick else DRAWN_MORE) for more in (drawn_single, drawn_pointwise, drawn_sparse)),
         )
         cases = (bits(), planes(), variants(), chain(), chain_single(), *random, () if quick else shipped())
         wanted += [named for part in cases for named in part]
@@ -158,36 +167,27 @@ def warp_kernels(found: ConvWorkload, arch: str, rng: np.random.Generator) -> li
     return [("mma family", found, config, options) for config, options in wanted]
 
 
-def one(named: Named, arch: str, folder: Path) -> dict | None:
-    """A line of ``kernels.jsonl``, None for a configuration this shape refuses."""
+def one(named: Named, arch: str) -> dict | None:
+    """A line of ``texts.jsonl``: that of ``kernels.jsonl`` with texts where that names cubins. None for a configuration
+    this shape refuses."""
     name, found, config, options = named
     try:
-        kernel = compile_kernel(found, arch) if config is None else build(found, config, arch, **options)
+        plan = compile_kernel(found, arch).plan if config is None else planned(found, config, arch, **options)
+        text = cuda_text(plan)
     except SubbyteError as error:
         print(f"  left out ({name}): {error}", file=sys.stderr)
         return None
     line = {
-        "name": name, "workload": describe_workload(found), "config": kernel.config.to_dict(),
-        "launch": kernel.launch.to_dict(), "cubin": kept(folder, kernel.cubin), "output": kernel.output,
-        "clip": list(options.get("clip", (-8, 7))), "arch": arch,
+        "name": name, "workload": describe_workload(found), "config": plan.config.to_dict(), "key": plan.config.key,
+        "launch": plan.launch.to_dict(), "output": plan.output, "options": options,
+        "clip": list(options.get("clip", (-8, 7))), "arch": arch, "cubin": text,
     }  # fmt: skip
-    if name in DESIGNS:
-        text = text_with_every_lane_arriving(kernel.plan)
-        line |= {"cubin_text": digest(kernel.cuda), "every_lane": kept(folder, compile_cubin(text, arch)[0]),
-                 "every_lane_text": digest(text)}  # fmt: skip
+    if name.startswith(PROBED) and (name != "mma family" or found.spec in SHAPES[:2]):
+        line["cubin_text"] = digest(text)
+    if name in DESIGNS or name == "2:4 weights":
+        every_lane = text_with_every_lane_arriving(plan)
+        line |= {"cubin_text": digest(text), "every_lane": every_lane, "every_lane_text": digest(every_lane)}
     return line
-
-
-def digest(text: str) -> str:
-    """By which a kernel's text is known in records."""
-    return hashlib.sha256(text.encode()).hexdigest()[:20]
-
-
-def kept(folder: Path, cubin: bytes) -> str:
-    """The file of a cubin, written."""
-    name = f"cubins/{hashlib.sha256(cubin).hexdigest()[:20]}.cubin"
-    (folder / name).write_bytes(cubin)
-    return name
 
 
 if __name__ == "__main__":

@@ -9,15 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from compile_kernels import planned
 
 from subbyte.device.launch import Launch
 from subbyte.errors import InvalidInput
+from subbyte.families import config_from_key
 from subbyte.gpu.chain import GpuChain
 from subbyte.gpu.device import CudaDevice, DeviceBuffer, open_device
 from subbyte.gpu.launched import GpuKernel
+from subbyte.kernel import Kernel
+from subbyte.kernel.execute import compared, expected_layer, random_operands, random_residual
 from subbyte.kernel.operands import activation_words, output_values, parameter_words, weight_words
 from subbyte.numerics import Requantization, Thresholds, random_output, random_values, reference, to_nhwc_words
 from subbyte.workload import ConvWorkload
+from subbyte.workload.operand import Operand
 from subbyte.workload.precision import INT4
 
 TIMEOUT_S = 5.0
@@ -28,7 +33,22 @@ POISON = 0xA5
 
 
 def fills(wl: ConvWorkload, rng: np.random.Generator):
-    """Named operands: random over the full range, extreme sums, alternating signs, borders, single channels."""
+    """Named operands: random over the full range, extreme sums, alternating signs, borders, single channels. Weights
+    have the zeros of their type."""
+    for name, x, w in _fills(wl, rng):
+        yield name, x, with_zeros(wl.precision.weights, w)
+
+
+def with_zeros(operand: Operand, w: np.ndarray) -> np.ndarray:
+    """``w`` [K,R,S,C] with the zeros that an N:M sparse type must have, from filter to filter at other places."""
+    if operand.group is None:
+        return w
+    kept, among = operand.group
+    filters, channels = np.ogrid[: w.shape[0], : w.shape[-1]]
+    return np.where(((filters + channels) % among < kept)[:, None, None], w, 0).astype(w.dtype)
+
+
+def _fills(wl: ConvWorkload, rng: np.random.Generator):
     types = wl.precision
     shapes = (wl.n, wl.h, wl.w, wl.c), (wl.k, wl.r, wl.s, wl.c)
     (of_x, of_w), (shape_x, shape_w) = (types.activations, types.weights), shapes
@@ -64,8 +84,8 @@ def fills(wl: ConvWorkload, rng: np.random.Generator):
 
 
 def output_rules(wl: ConvWorkload, form: str, clip: tuple[int, int], rng: np.random.Generator):
-    """What may stand behind the sums: requantizations of int4, else thresholds with flips and what random sums need."""
-    if wl.precision == INT4:
+    """What may stand behind the sums: requantizations to int4, else thresholds with flips and what random sums need."""
+    if wl.precision.output == INT4.output:
         yield from requantizations(wl, form == "general", clip, rng)
         return
     yield random_output(wl, rng)
@@ -104,7 +124,7 @@ def every_element(wl: ConvWorkload, cubin: bytes, launch: Launch, clip: tuple[in
                     try:
                         buffers["Prm"] = parameter_words(by_name["Prm"], wl, requant, w)
                     except InvalidInput as error:  # a form that cannot express it says so
-                        if "not exact" not in str(error):
+                        if not any(reason in str(error) for reason in ("not exact", "lie on no line")):
                             raise
                         continue
                 words = gpu.run(buffers, TIMEOUT_S)["Out"]
@@ -118,6 +138,18 @@ def every_element(wl: ConvWorkload, cubin: bytes, launch: Launch, clip: tuple[in
                         f"{name}, {number}: {wrong} of {found.size}, {where[0]} to {where[-1]} [n, p, q, k]"
                     )
     return compared, problems
+
+
+def whole_layer(wl: ConvWorkload, key: str, options: dict[str, Any], cubin: bytes) -> tuple[int, str]:
+    """How many elements of a kernel's output were compared with the reference, of sums that it keeps too, and what was
+    wrong: random operands over the whole range of their types."""
+    kernel = Kernel(planned(wl, config_from_key(key), "sm_90a", **options))
+    x, w, requant = random_operands(kernel, 1)
+    residual = random_residual(kernel, 3)
+    with GpuKernel(cubin, kernel.launch, open_device(0)) as gpu:
+        outputs = gpu.run(kernel.pack(x, w, requant, residual), TIMEOUT_S)
+    report = compared(kernel, outputs, expected_layer(kernel, x, w, requant, residual))
+    return report.elements, "" if report.ok else str(report)
 
 
 # ---- the same bits in every run --------------------------------------------------------------------------------------
@@ -185,7 +217,7 @@ def repeated(wl: ConvWorkload, cubin: bytes, launch: Launch, clip: tuple[int, in
     by_name = {argument.name: argument for argument in launch.arguments}
     drawn = Requantization.random(wl, rng, wide=by_name["Prm"].form == "general")
     requant = Requantization(drawn.bias, drawn.multiplier, drawn.shift, clip)
-    w = rng.integers(-8, 8, (wl.k, wl.r, wl.s, wl.c), np.int8)
+    w = with_zeros(wl.precision.weights, rng.integers(-8, 8, (wl.k, wl.r, wl.s, wl.c), np.int8))
     x = device.upload(random_words(wl, rng))
     size = by_name["Out"].nbytes
     together = 10 if size < 1 << 28 else 2

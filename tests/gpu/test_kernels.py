@@ -6,6 +6,7 @@ The work is done in a process of its own with a time limit: a kernel that never 
 import checks
 import numpy as np
 import pytest
+from shipped_cases import SHIPPED
 
 from subbyte.errors import SubbyteError
 from subbyte.gpu.launched import GpuKernel
@@ -16,8 +17,8 @@ pytestmark = [pytest.mark.gpu, pytest.mark.timeout(120)]
 
 
 def wanted(entry):
-    """All but the shipped ones, which are too large for the CPU."""
-    return entry["name"] not in ("recorded", "default")
+    """All but the shipped ones, which are large (test_shipped.py)."""
+    return entry["name"] not in (*SHIPPED, "default")
 
 
 def test_every_element_equals_the_reference(kernel, guarded):

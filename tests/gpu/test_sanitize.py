@@ -172,12 +172,15 @@ def test_the_missing_come_first_then_other_texts_then_what_did_not_end(folder):
     assert run(folder)[2] == []
 
 
-def test_racecheck_must_be_clean_on_the_control_alone(folder):
+def test_racecheck_must_be_clean_on_the_control_and_where_there_is_none(folder):
     does(folder, **{f"racecheck, as built, {name}": "errors" for name in NAMES})
+    assert run(folder, tools=("racecheck",))[0] == 1
+    (folder / "record.json").unlink()
+    does(folder, **{f"racecheck, as built, {name}": "errors" for name in NAMES[:-1]})
     status, found, ran = run(folder, tools=("racecheck",))
     assert status == 0
     assert [(form, len(names)) for _, form, names in ran] == [("every lane arrives", 4), ("as built", 5)]
-    assert not any(one["clean"] for one in found["racecheck, as built"].values())
+    assert [one["clean"] for one in found["racecheck, as built"].values()] == [False] * 4 + [True]
     does(folder, **{"racecheck, every lane arrives, ring": "errors"})
     (folder / "record.json").unlink()
     assert run(folder, tools=("racecheck",))[0] == 1

@@ -1,4 +1,4 @@
-"""Kernels of the warpgroup family for the GPU tests: each design variant by name, random ones, and what is shipped."""
+"""Kernels of the wgmma family for the GPU tests: each design variant by name, and random ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 from tvm.script import tirx as T
 
 from subbyte.device.arch import arch
-from subbyte.families.registry import config_from_dict
 from subbyte.families.wgmma.check import why_not
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.emit.block import Block
@@ -18,12 +17,11 @@ from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.pipeline.emit.consume import Iteration
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.single.config import SingleTileConfig
+from subbyte.families.wgmma.sparse.config import SparseConfig
 from subbyte.kernel.build import generated_text
-from subbyte.kernel.choose import recorded_best
 from subbyte.tirx import instructions
 from subbyte.tirx.emit import every, when
 from subbyte.workload import ConvWorkload, workload
-from subbyte.workload.networks import NETWORKS
 
 Named = tuple[str, ConvWorkload, WgmmaConfig | None, dict[str, Any]]
 """What a kernel is for, its workload, configuration (None: what compile takes) and the options of its output."""
@@ -288,6 +286,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "register_packing": (True, True, False), "producers": (1, 1, 1, 2),
 }  # fmt: skip
 """What random configurations are drawn from: more than any space lists."""
+SINGLE_TRIES = 1000
 ALWAYS = ("tile_width", "segments", "stages")
 """Knobs that are never left at their default there."""
 
@@ -299,6 +298,16 @@ POINTWISE: dict[str, tuple[Any, ...]] = {
     "in_flight": (1,), "stagger": (0, 2), "flatten": (0, 1, 2), "producers": (1, 2),
 }  # fmt: skip
 """The same for 1x1 kernels, whose pixels need no rows."""
+
+SPARSE_FROM = tuple(
+    f"{layer}:w4a4:signed-2of4.signed"
+    for layer in ("n8h6w6c64k64r3s3p1", "n16h7w9c128k96r3s3p1", "n9h5w11c96k72r3s3p1", "n8h7w7c128k256r1s1p0",
+                  "n8h9w9c64k64r3s3p1u2", "n8h7w7c256k64r3s3p1")
+)  # fmt: skip
+SPARSE = {name: values for name, values in VALUES.items() if name not in ("duplicate_aware", "layout")} | {
+    "resident": (0, 1), "register_packing": (True,),
+}  # fmt: skip
+"""The same for 2:4 sparse weights."""
 
 
 def variants() -> Iterator[Named]:
@@ -340,32 +349,41 @@ def drawn_pointwise(count: int, seed: int = 0) -> Iterator[Named]:
     yield from _drawn(count, seed, POINTWISE_FROM, POINTWISE)
 
 
-def _drawn(count: int, seed: int, specs: tuple[str, ...], lists: dict[str, tuple[Any, ...]]) -> Iterator[Named]:
+def drawn_sparse(count: int, seed: int = 0) -> Iterator[Named]:
+    """The same on 2:4 sparse weights, some with weights that stay in registers."""
+    yield from _drawn(count, seed, SPARSE_FROM, SPARSE, SparseConfig, "2:4 weights")
+
+
+def _drawn(
+    count: int, seed: int, specs: tuple[str, ...], lists: dict[str, tuple[Any, ...]],
+    kind: type[PipelineConfig] = PipelineConfig, name: str = "drawn",
+) -> Iterator[Named]:  # fmt: skip
     rng = np.random.default_rng(seed)
     made = 0
     while made < count:
         found = workload(specs[made % len(specs)])
         values = {name: values[int(rng.integers(len(values)))] for name, values in lists.items()}
         left = [name for name in values if name not in ALWAYS and rng.random() < 0.4]  # few are valid without defaults
-        config = PipelineConfig(**{name: value for name, value in values.items() if name not in left})
+        config = kind(**{name: value for name, value in values.items() if name not in left})
         plan = WgmmaPlan(found, config, arch("sm_90a"))
         try:
             refused = why_not(plan)
         except (ArithmeticError, ValueError):  # sizes that a rule further up should have refused
             raise AssertionError(f"{found.spec} {config.key}: a constraint fails instead of answering") from None
         if refused is None:
-            yield "drawn", found, config, OPTIONS[made % 4]
+            yield name, found, config, OPTIONS[made % 4]
             made += 1
 
 
 def drawn_single(count: int, seed: int = 0) -> Iterator[Named]:
-    """``count`` random configurations of blocks that make a single tile iteration."""
+    """``count`` random configurations of blocks that make a single tile iteration. A shape of which ``SINGLE_TRIES``
+    draws in a row are refused is passed over: some have no such kernel."""
     rng = np.random.default_rng(seed)
     names = ("tile_width", "tile_rows", "consumers_m", "consumers_n", "cluster_split_k", "unroll", "in_flight",
              "layout", "register_packing")  # fmt: skip
-    made = 0
+    made = turn = refused = 0
     while made < count:
-        found = workload(DRAWN_FROM[made % len(DRAWN_FROM)])
+        found = workload(DRAWN_FROM[turn % len(DRAWN_FROM)])
         values = {name: VALUES[name][int(rng.integers(len(VALUES[name])))] for name in names}
         if found.r == 1:  # none of its kernels make a single iteration
             found = workload(DRAWN_FROM[0])
@@ -373,23 +391,9 @@ def drawn_single(count: int, seed: int = 0) -> Iterator[Named]:
         config = single_pass(found, SingleTileConfig(**values, early_start=int(rng.integers(2))))
         if why_not(WgmmaPlan(found, config, arch("sm_90a"))) is None:
             yield "drawn", found, config, OPTIONS[made % 4]
-            made += 1
-
-
-def shipped() -> Iterator[Named]:
-    """The recorded configurations, and what compile gives for each layer of three networks (ResNet-50 in three
-    batches)."""
-    seen = set()
-    for spec, entry in recorded_best().items():
-        seen.add(spec)
-        yield "recorded", workload(spec), config_from_dict(entry["config"]), {}
-    for network, layers in NETWORKS.items():
-        for batch in (8, 64, 256) if network == "resnet50" else (8,):
-            for layer in layers:
-                found = layer.workload(batch)
-                if network in ("resnet18", "resnet50", "vgg16") and found.spec not in seen:
-                    seen.add(found.spec)
-                    yield "default", found, None, {}
+            made, turn, refused = made + 1, turn + 1, 0
+        elif (refused := refused + 1) == SINGLE_TRIES:
+            turn, refused = turn + 1, 0
 
 
 def text_with_every_lane_arriving(plan: WgmmaPlan) -> str:

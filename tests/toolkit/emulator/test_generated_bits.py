@@ -17,6 +17,7 @@ from subbyte.kernel.build import generated_text
 KERNEL = GeneratedBits("n8h5w5c128k32r3s3p1:w1a1", channels=32, tile_rows=5, consumers=2)
 """An odd number of pieces, nine border classes, rows that come while others are multiplied."""
 RUN_ON = GeneratedBits("n8h4w6c96k32r5s5p2:w1a1:minus", channels=32, tile_rows=3, run_on=1, consumers=1)
+COUNTED = GeneratedBits("n8h5w5c128k32r3s3p1:w1a1", channels=32, tile_rows=5, consumers=2, counted=1)
 Descriptor = Callable[[Any, int, int, int], Any]
 descriptor: Descriptor = multiply._descriptor
 class_of = epilogue.class_of
@@ -123,8 +124,23 @@ def test_wrong_words_are_found(fault: Callable[[Words], None]) -> None:
 def test_a_window_that_reaches_into_a_row_nobody_waited_for_is_found() -> None:
     """Where tiles run on, pixels between two rows read the next row: nobody keeps their results."""
     RUN_ON.require_exact(2)
-    needed = r"(uint needed = [^;]*\(column_1 \+ )(\d+)\)"
+    needed = r"(uint needed = [^;]*\(column\w* \+ )(\d+)\)"
     text, count = re.subn(needed, lambda found: f"{found[1]}7)", RUN_ON.text)
     assert count
     run, *_ = RUN_ON.run(0, text)
     assert "race" in {finding.kind for finding in run.findings}
+
+
+def test_windows_that_nobody_waited_for_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A warpgroup counts their bits, and the instruction has no columns of ones."""
+    assert (KERNEL.plan.n, COUNTED.plan.n) == (48, 32)
+    COUNTED.require_exact(1)
+    monkeypatch.setattr(kernel, "wait_for_windows", no_wait)
+    run, *_ = COUNTED.run(0, generated_text(COUNTED.plan))
+    assert "race" in {finding.kind for finding in run.findings}
+
+
+def test_counted_windows_of_several_planes_and_paired_rows() -> None:
+    of_pairs = {"tile_rows": 4, "channels": 64, "turn_rows": 2, "doubled": 1, "paired_rows": 1, "counted": 1}
+    GeneratedBits("n8h4w10c64k64r3s3p1:w1a2", **of_pairs).require_exact(1)
+    GeneratedBits("n9h5w6c200k70r3s3p1u2:w2a3", tile_rows=2, channels=32, counted=1).require_exact(1)

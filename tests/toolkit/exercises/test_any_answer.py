@@ -10,6 +10,7 @@ import pytest
 
 import subbyte
 from subbyte import MmaConfig, PipelineConfig, exercises
+from subbyte.exercises import bits, hopper
 from subbyte.exercises.feedback import Feedback
 
 LAYER = "n8h56w56c64k64r3s3p1"
@@ -64,3 +65,22 @@ def test_any_answer_is_answered(name: str) -> None:
         assert not feedback, kind
         assert 10 < len(feedback.message) < 400, kind
         assert "Not yet." in feedback._repr_html_(), kind
+
+
+@pytest.mark.parametrize(
+    ("check", "first"),
+    [(bits.check_dot, 12345), (bits.check_threshold, (7, False)), (bits.check_word, 3), (bits.check_combine, 12345),
+     (bits.check_threshold, (None, False)), (hopper.check_operands, (1, 2)), (hopper.check_operands, (1 << 40, None))],
+)  # fmt: skip
+def test_a_function_that_fails_in_a_later_case_gets_an_answer(check: Any, first: Any) -> None:
+    asked: list[Any] = []
+
+    def answer(*arguments: Any) -> Any:
+        asked.append(arguments)
+        if len(asked) > 1:
+            raise ValueError("mine")
+        return first
+
+    rest = ("n8h4w4c256k32r1s1p0:w1a1",) if check is bits.check_word else ()
+    assert "your function raised ValueError: mine" in check(answer, *rest).message
+    assert not check(lambda *arguments: first, *rest)

@@ -280,8 +280,11 @@ def test_text_that_does_not_compile_is_refused_with_the_compilers_words() -> Non
 
 
 def test_an_architecture_the_compiler_does_not_know_is_refused_in_its_words() -> None:
-    with pytest.raises(BuildFailed, match=r"NVRTC refused the kernel for sm_00: .*--gpu-architecture"):
-        nvrtc.compile_cubin('extern "C" __global__ void k() {}', "sm_00")
+    for compiled in (nvrtc.compile_cubin, nvrtc.compile_ptx):
+        with pytest.raises(BuildFailed, match=r"NVRTC refused the kernel for sm_00: .*--gpu-architecture"):
+            compiled('extern "C" __global__ void k() {}', "sm_00")
+    with pytest.raises(BuildFailed, match=r'NVRTC refused the kernel for sm_90a: (.|\n)*identifier "y" is undefined'):
+        nvrtc.compile_ptx('extern "C" __global__ void k(int* p) { *p = y; }', "sm_90a")
 
 
 def test_ptx_needs_no_driver_and_is_that_of_the_machine_code() -> None:

@@ -3,6 +3,7 @@ load; planes combined, instructions of a window, the corner of an image."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from subbyte.arguments import checked
 from subbyte.errors import InvalidInput
 from subbyte.exercises.answers import recognise, same, unanswered
-from subbyte.exercises.feedback import Feedback, call, mistake, short
+from subbyte.exercises.feedback import Feedback, call_each, mistake, short
 from subbyte.numerics.planes import NB8, NHWC, PlaneWords, words_shape
 from subbyte.numerics.reference import reference
 from subbyte.numerics.thresholds import Thresholds
@@ -35,13 +36,13 @@ COUNTS = (((3, 5), (7, 2)), ((0, 1), (0, 0)), ((10, 10), (10, 10)), ((0, 0), (4,
 @checked
 def check_dot(function: Any) -> Feedback:
     """Check ``function(w, x, n)``: the sum of n products of -1 and 1 from words of their bits."""
-    for w, x, n in DOTS:
-        given, problem = call(function, w, x, n, case=f"w={w:#b}, x={x:#b}, n={n}")
-        if problem is not None:
-            return problem
+    found, problem = call_each(function, DOTS, lambda w, x, n: f"w={w:#b}, x={x:#b}, n={n}")
+    if problem is not None:
+        return problem
+    for (w, x, n), given in zip(DOTS, found, strict=True):
         right = _dot(w, x, n)
         if not same(given, right):
-            named = next((words for words, wrong in WRONG_DOTS.items() if _everywhere(function, wrong, DOTS)), "")
+            named = _known(found, WRONG_DOTS, DOTS)
             return Feedback(False, named or f"For w={w:#b}, x={x:#b}, n={n} you return {short(given)}; wanted {right}.")
     return Feedback(True, "AND, three counts and one constant: S is shared by all channels, P by all pixels.")
 
@@ -67,17 +68,15 @@ WRONG_DOTS = {
 @checked
 def check_threshold(function: Any) -> Feedback:
     """Check ``function(gamma, beta, mean, deviation)``: (level, flip) with which bit = (sum >= level) != flip."""
-    for norm in NORMS:
-        given, problem = call(function, *norm, case=f"gamma, beta, mean, deviation = {norm}")
-        if problem is not None:
-            return problem
+    found, problem = call_each(function, NORMS, lambda *norm: f"gamma, beta, mean, deviation = {norm}")
+    if problem is not None:
+        return problem
+    for norm, given in zip(NORMS, found, strict=True):
         right = _threshold(*norm)
         if not (isinstance(given, (tuple, list)) and len(given) == 2):
             return Feedback(False, f"Return two things, (level, flip), not {short(given)}.")
         if not (same(given[0], right[0]) and bool(given[1]) is right[1] and isinstance(given[1], (bool, np.bool_))):
-            named = next(
-                (words for words, wrong in WRONG_THRESHOLDS.items() if _everywhere(function, wrong, NORMS)), ""
-            )
+            named = _known(found, WRONG_THRESHOLDS, NORMS)
             shown = f"For gamma, beta, mean, deviation = {norm} you return {short(given)}; wanted {right}."
             return Feedback(False, named or shown)
     return Feedback(True, "A batch normalization and a sign are one comparison with an integer, and perhaps a flip.")
@@ -103,13 +102,18 @@ WRONG_THRESHOLDS = {
 }  # fmt: skip
 
 
-def _everywhere(function: Any, wrong: Any, cases: Any) -> bool:
-    """Whether an answer is wrong in a known way, in every case."""
-    return all(same(_plain(function(*case)), _plain(wrong(*case))) for case in cases)
+def _known(given: Sequence[Any], wrong: Mapping[str, Callable[..., Any]], cases: Sequence[tuple[Any, ...]]) -> str:
+    """The sentence of the first way of being wrong that gives what was given, in every case; empty when none does."""
+    plain = [_plain(one) for one in given]
+    ways = {words: [_plain(way(*case)) for case in cases] for words, way in wrong.items()}
+    return next((words for words, meant in ways.items() if all(map(same, plain, meant))), "")
 
 
 def _plain(value: Any) -> Any:
-    return tuple(int(part) for part in value) if isinstance(value, (tuple, list)) else value
+    try:
+        return tuple(int(part) for part in value) if isinstance(value, (tuple, list)) else value
+    except (TypeError, ValueError, OverflowError):
+        return value
 
 
 @checked
@@ -122,13 +126,13 @@ def check_word(function: Any, workload: ConvWorkload | str) -> Feedback:
     sizes = (wl.n, wl.h, wl.w, wl.c)
     places = [tuple(map(int, rng.integers(0, sizes))) for _ in range(40)]
     known = {layout: _index(wl, layout) for layout in (NB8, NHWC)}
-    for place in places:
-        given, problem = call(function, *place, case=f"n, h, w, c = {place}")
-        if problem is not None:
-            return problem
+    found, problem = call_each(function, places, lambda *place: f"n, h, w, c = {place}")
+    if problem is not None:
+        return problem
+    for place, given in zip(places, found, strict=True):
         right = int(known[NB8](*place))
         if not same(given, right):
-            named = mistake([_number(function(*one)) for one in places], {
+            named = mistake([_number(one) for one in found], {
                 "That is the plain order, nhwc. In nb8 the 8 images of a block of 128 channels are neighbours.":
                     lambda: [int(known[NHWC](*one)) for one in places],
                 "That is the index of the bit: a word has 32 of them.":
@@ -182,14 +186,14 @@ def check_load(answer: Any, bits: int) -> Feedback:
 def check_combine(function: Any) -> Feedback:
     """Check ``function(counts)``: the sum of products of 2-bit signed weights and 2-bit unsigned pixels from the
     ``counts`` of their planes, ``counts[s][t]`` of plane s of the weights and t of the pixels."""
-    for counts in COUNTS:
-        given, problem = call(function, counts, case=f"counts={counts}")
-        if problem is not None:
-            return problem
+    cases = [(counts,) for counts in COUNTS]
+    found, problem = call_each(function, cases, lambda counts: f"counts={counts}")
+    if problem is not None:
+        return problem
+    for (counts,), given in zip(cases, found, strict=True):
         right = _combined(counts, (1, -2), (1, 2))
         if not same(given, right):
-            named = next((words for words, wrong in WRONG_COMBINED.items()
-                          if all(same(function(one), wrong(one)) for one in COUNTS)), "")  # fmt: skip
+            named = _known(found, WRONG_COMBINED, cases)
             return Feedback(False, named or f"For counts={counts} you return {short(given)}; wanted {right}.")
     return Feedback(True, "Each pair of planes has one factor, so planes cost counts, and hardly any additions.")
 

@@ -3,13 +3,14 @@ value of a knob costs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any, cast
 
 from subbyte.arguments import checked
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.exercises.answers import recognise, same, unanswered
-from subbyte.exercises.feedback import Feedback, call, short
+from subbyte.exercises.feedback import Feedback, call_each, short
 from subbyte.records.describe import knob_values
 from subbyte.technique.taps import Tap, TapAddresses, tap_addresses
 from subbyte.technique.topics import plan_of
@@ -73,18 +74,18 @@ def _start_mistakes(record: TapAddresses, tap: Tap) -> list[tuple[Any, str]]:
 @checked
 def check_operands(function: Any) -> Feedback:
     """Check ``function(word)``: the two words of bytes, (low nibbles, high nibbles), each times 16."""
-    for word in WORDS:
-        given, problem = call(function, word, case=f"the word {word:#010x}")
-        if problem is not None:
-            return problem
+    found, problem = call_each(function, [(word,) for word in WORDS], lambda word: f"the word {word:#010x}")
+    if problem is not None:
+        return problem
+    for word, given in zip(WORDS, found, strict=True):
         right = (_low(word), _high(word))
         if isinstance(given, (tuple, list)) and same(tuple(given), right):
             continue
         if not (isinstance(given, (tuple, list)) and len(given) == 2):
             return Feedback(False, f"Return two words, (low nibbles, high nibbles), not {short(given)}.")
-        if all(isinstance(one, int) and one > 0xFFFFFFFF for one in given[:1]) and _masked(given) == right:
+        if all(isinstance(one, int) for one in given) and given[0] > 0xFFFFFFFF and _masked(given) == right:
             return Feedback(False, "A register has 32 bits: in Python the bits shifted out must be masked away.")
-        named = next((words for wrong, words in WRONG_OPERANDS if _agrees(function, wrong)), "")
+        named = next((words for wrong, words in WRONG_OPERANDS if _agrees(found, wrong)), "")
         shown = ", ".join(f"{one:#010x}" if isinstance(one, int) else short(one) for one in given)
         wanted = f"{right[0]:#010x}, {right[1]:#010x}"
         return Feedback(False, named or f"For {word:#010x} you return {shown}; wanted {wanted}.")
@@ -105,8 +106,9 @@ def _masked(pair: Any) -> tuple[int, int]:
     return int(pair[0]) & 0xFFFFFFFF, int(pair[1]) & 0xFFFFFFFF
 
 
-def _agrees(function: Any, wrong: Any) -> bool:
-    return all(same(tuple(function(word)), wrong(word)) for word in WORDS)
+def _agrees(given: Sequence[Any], wrong: Any) -> bool:
+    pairs = (tuple(one) if isinstance(one, (tuple, list)) else one for one in given)
+    return all(same(one, wrong(word)) for one, word in zip(pairs, WORDS, strict=True))
 
 
 @checked

@@ -1,12 +1,13 @@
 """CUDA text to cubin or PTX with NVRTC: no CUDA toolkit and no GPU needed.
 
-cuda-core compiles; the version, and PTX, come from ``cuda.bindings``: cuda-core does not tell the first, and for PTX it
-asks the driver, which a machine without a GPU does not have.
+cuda-core holds the program and makes machine code; the version, and PTX, come from ``cuda.bindings``: cuda-core does
+not tell the first, and for PTX it asks the driver, which a machine without a GPU does not have.
 """
 
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -52,34 +53,59 @@ def compile_cubin(text: str, arch: str) -> tuple[bytes, str]:
 
 
 def compile_ptx(text: str, arch: str) -> str:
-    """The PTX that the machine code for ``arch`` is made from. Raises BuildFailed with the compiler's log."""
-    return compile_both(text, arch)[1]
+    """The PTX that the machine code for ``arch`` is made from, without making that. Raises BuildFailed with the
+    compiler's log."""
+    nvrtc = _library()
+    program, options = _program(text, f"compute_{arch.removeprefix('sm_')}")
+    try:
+        (status,) = nvrtc.nvrtcCompileProgram(program.handle, len(options), options)
+        if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            log = _text_of(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, nvrtc, program)
+            raise _refused(arch, log.strip() or str(status))
+        return _text_of(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, nvrtc, program)
+    finally:
+        program.close()
 
 
 def compile_both(text: str, arch: str) -> tuple[bytes, str, str]:
     """Machine code for ``arch``, the PTX it was made from and the compiler's report. Raises BuildFailed."""
     nvrtc = _library()
-    from cuda.core import Program, ProgramOptions
-
-    program = Program(text, "c++", ProgramOptions(name="kernel.cu", arch=arch, **OPTIONS))
+    program, _ = _program(text, arch)
     log = io.StringIO()
     try:
         cubin = bytes(program.compile("cubin", logs=log).code)
-        return cubin, _ptx(nvrtc, program), log.getvalue().rstrip("\0").strip()
+        ptx = _text_of(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, nvrtc, program)
+        return cubin, ptx, log.getvalue().rstrip("\0").strip()
     except Exception as error:  # cuda-core has no public name for the class of what NVRTC refuses
         if "NVRTC_ERROR" not in str(error):
             raise
         reason = str(error).partition("compilation log:")[2].rstrip("\0").strip() or str(error)
-        raise BuildFailed(f"NVRTC refused the kernel for {arch}: {reason[:2000]}") from None
+        raise _refused(arch, reason) from None
     finally:
         program.close()
 
 
-def _ptx(nvrtc: ModuleType, program: Program) -> str:
-    status, size = nvrtc.nvrtcGetPTXSize(program.handle)
+def _program(text: str, arch: str) -> tuple[Program, list[bytes]]:
+    """A program that is not compiled yet, and the compiler's options for it."""
+    from cuda.core import Program, ProgramOptions
+
+    options = ProgramOptions(name="kernel.cu", arch=arch, **OPTIONS)
+    return Program(text, "c++", options), options.as_bytes("nvrtc")
+
+
+def _refused(arch: str, reason: str) -> BuildFailed:
+    return BuildFailed(f"NVRTC refused the kernel for {arch}: {reason[:2000]}")
+
+
+def _text_of(
+    size_of: Callable[[object], tuple[object, int]], get: Callable[[object, bytearray], tuple[object]],
+    nvrtc: ModuleType, program: Program,
+) -> str:  # fmt: skip
+    """A text that NVRTC holds of a program."""
+    status, size = size_of(program.handle)
     _check(nvrtc, status)
     data = bytearray(size)
-    (status,) = nvrtc.nvrtcGetPTX(program.handle, data)
+    (status,) = get(program.handle, data)
     _check(nvrtc, status)
     return data.rstrip(b"\0").decode()
 

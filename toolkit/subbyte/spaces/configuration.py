@@ -90,7 +90,8 @@ class Configuration:
         """A copy with some fields replaced. Names and text values are case-insensitive; text that means a number
         or a truth value ("4", "off", "true") is accepted, as the command line and log files give it."""
         changed = named_once(values, self.rows)
-        return replace(self, **{name: self.rows[name].parse(value) for name, value in changed.items()})
+        parsed = {name: self.rows[name].parse(value) for name, value in changed.items()}
+        return type(self)(**{**vars(self), **parsed})  # replace() asks for the fields anew each time
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(knob, switch))

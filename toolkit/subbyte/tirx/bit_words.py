@@ -26,12 +26,22 @@ def sign_bytes(words: list[Any]) -> Any:
 def exchange_bytes(word: Any, quarter: Any) -> None:
     """Transpose the bytes of four neighbouring lanes, of which this is number ``quarter``: it gets byte ``quarter`` of
     each of them."""
+    exchange_selected(word, exchange_selectors(quarter))
+
+
+def exchange_selectors(quarter: Any) -> list[Any]:
+    """What a lane takes in either step of an exchange."""
+    halves = ((2, 0x5410, 0x3276), (1, 0x6240, 0x3715))
+    return [T.Select((quarter & mask) != 0, T.uint32(high), T.uint32(low)) for mask, low, high in halves]
+
+
+def exchange_selected(word: Any, selectors: list[Any]) -> None:
+    """:func:`exchange_bytes` with selectors that were computed before."""
     other, merged = registers("other", 1), registers("merged", 1)
     full = T.uint32(op.FULL_WARP)
-    for mask, low, high in ((2, 0x5410, 0x3276), (1, 0x6240, 0x3715)):
+    for mask, selector in zip((2, 1), selectors, strict=True):
         T.evaluate(T.ptx.shfl_sync.bfly.b32(other[0], word[0], T.uint32(mask), T.uint32(0x1F), full))
-        upper = (quarter & mask) != 0
-        op.permute_bytes(merged[0], word[0], other[0], T.Select(upper, T.uint32(high), T.uint32(low)))
+        op.permute_bytes(merged[0], word[0], other[0], selector)
         T.buffer_store(word, merged[0], [0])
 
 

@@ -25,7 +25,8 @@ def cuda(function: Any, arch: str, launch: Launch, what: str) -> str:
     """CUDA C++ text of a TIRx function for an architecture. ``what`` names the kernel in errors.
 
     Raises BuildFailed with TVM's reason."""
-    target = tvm.target.Target({"kind": "cuda", "arch": arch}, host="llvm")
+    # The host code is thrown away: as C it is written in a millisecond, LLVM takes longer than all passes.
+    target = tvm.target.Target({"kind": "cuda", "arch": arch}, host="c")
     # Loops stay loops (``#pragma unroll``): the text is read by people, and the CUDA compiler unrolls it anyway.
     options = {"tirx.UnrollLoop": {"explicit_unroll": False}}
     with _texts_only() as texts, target, tvm.transform.PassContext(config=options):

@@ -1,7 +1,6 @@
 // The CUDA intrinsics and PTX instructions a kernel can use, as functions. Those that need other threads
 // (barriers, shuffles, matrix instructions) or delayed copies are implemented in the runtime.
 #pragma once
-#include <algorithm>
 
 #include "pointers.h"
 
@@ -75,10 +74,13 @@ char* shared_address(uint32_t offset);
 char* cluster_address(uint32_t address);
 
 // ---- instructions of one thread ------------------------------------------------------------------------------------
+// Without <algorithm>: parsing it would take half of a kernel's compilation.
+inline int16_t larger(int16_t a, int16_t b) { return a < b ? b : a; }
+
 inline uint32_t largest_halves(uint32_t a, uint32_t b) {
-    const uint32_t low = uint16_t(std::max(int16_t(a), int16_t(b)));
-    const uint32_t high = uint16_t(std::max(int16_t(a >> 16), int16_t(b >> 16)));
-    return high << 16 | low;
+  const uint32_t low = uint16_t(larger(int16_t(a), int16_t(b)));
+  const uint32_t high = uint16_t(larger(int16_t(a >> 16), int16_t(b >> 16)));
+  return high << 16 | low;
 }
 
 // The number of the highest bit that is set, all ones of 0: bfind.

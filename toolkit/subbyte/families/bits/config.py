@@ -30,6 +30,10 @@ class BitsConfig(Configuration):
     doubled: int = knob(
         "db", flag(), "1 = one set of sums, doubled between planes of activations; 0 = a set for each plane", default=0
     )
+    counted: int = knob(
+        "ct", flag(), "1 = a warpgroup of its own counts the activations' bits, once for each window; 0 = columns of "
+        "ones of the instruction do", default=0,
+    )  # fmt: skip
     stagger: int = knob(
         "st", whole(0, 6), "warpgroups that multiply at a time, while the others compare; 0 = all of them", default=0
     )

@@ -8,10 +8,10 @@ from functools import cache, cached_property
 from math import gcd
 from typing import Any
 
-from subbyte.families.bits.tiles import CORE_BYTES, PAIR_CHANNELS, PIECE_BYTES, BitsTiles
+from subbyte.families.bits.tiles import CORE_BYTES, PAIR_CHANNELS, PIECE_BYTES, TILE_PIXELS, BitsTiles
 from subbyte.numerics.bit_products import BitProducts
 from subbyte.numerics.float_requant import LINE_SCALE_LOG2
-from subbyte.workload.conv import ceil_div
+from subbyte.workload.conv import BATCH_GROUP, ceil_div
 from subbyte.workload.precision import SUMS
 
 COLUMNS = (8, 16, 24, *range(32, 257, 16))
@@ -79,8 +79,13 @@ class BitsGeometry(BitsTiles):
     @property
     def n(self) -> int:
         """N of the instruction, 0 where there is none so wide."""
-        wanted = self.filter_columns + (ONES if self.form.per_pixel else 0)
+        wanted = self.filter_columns + (ONES if self.ones_columns else 0)
         return next((n for n in COLUMNS if n >= wanted), 0)
+
+    @property
+    def ones_columns(self) -> bool:
+        """Whether columns of ones count the activations' bits."""
+        return self.form.per_pixel and not self.config.counted
 
     @property
     def sums(self) -> int:
@@ -297,7 +302,40 @@ class BitsGeometry(BitsTiles):
     @property
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block in bytes."""
-        return ceil_div(self.barrier_base + 8 * (self.staged_rows + 1), 16) * 16
+        return self.window_base + 4 * self.window_words
+
+    # ---- bits that are counted beside the products ------------------------------------------------------------------
+
+    @property
+    def barriers(self) -> int:
+        """One for each staged row, that of weights and table, one for each output row whose windows are counted."""
+        return self.staged_rows + 1 + (self.config.tile_rows if self.config.counted else 0)
+
+    @property
+    def count_base(self) -> int:
+        """Byte where the counts of staged pixels begin: int32 [image rows][pitch][8 images]."""
+        return ceil_div(self.barrier_base + 8 * self.barriers, 16) * 16
+
+    @property
+    def count_words(self) -> int:
+        """Counts of staged pixels."""
+        rows = self.staged_rows * (2 if self.paired_rows else 1)
+        return rows * self.pitch * BATCH_GROUP if self.config.counted else 0
+
+    @property
+    def window_base(self) -> int:
+        """Byte where the counts of windows begin: int32 [output rows][pixels][8 images]."""
+        return self.count_base + 4 * self.count_words
+
+    @property
+    def window_words(self) -> int:
+        """Counts of windows."""
+        return self.config.tile_rows * self.row_tiles * TILE_PIXELS * BATCH_GROUP if self.config.counted else 0
+
+    @property
+    def window_factor(self) -> int:
+        """What a count of a window, of all planes as they count, is multiplied by; for both sums of a register."""
+        return self.form.pixel * self.scale // self.divisor * ((1 << 16) + 1 if self.paired else 1)
 
     # ---- outputs ----------------------------------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ def header_parts(plan: BitsPlan) -> ExportParts:
             "build it with whole_values=0"
         )
     texts = sections_of(Path(__file__).with_name("places.h"))
-    places = [texts["weight"], *([texts["ones"]] if plan.form.per_pixel else []), texts["entry"]]
+    places = [texts["weight"], *([texts["ones"]] if plan.ones_columns else []), texts["entry"]]
     forms = Forms(
         PAIRS if plan.paired_rows else PLAIN,
         PAIRS if plan.paired_output else PLAIN,
@@ -61,4 +61,4 @@ def _words(plan: BitsPlan) -> dict[str, str]:
         "slots": str(plan.slots),
         "entry_mask": "0xFFFF" if plan.paired else "0xFFFFFFFF",
     }
-    return {**found, "ones": str(ONES)} if plan.form.per_pixel else found
+    return {**found, "ones": str(ONES)} if plan.ones_columns else found

@@ -38,6 +38,6 @@ static inline void @stem@_put_entry(uint32_t *words, size_t border, size_t thres
 {
     const size_t own = k % @slice_channels@, word = own / 32;
     const size_t slot = @slot@, half = @half@;
-    const size_t row = ((border * @thresholds@ + threshold) * @slots@ + slot) * 32 + k % 8 * 4 + k % 32 / 8;
+    const size_t row = ((border * @thresholds@ + threshold) * @slots@ + slot) * 32 + k % 8 / 4 * 16 + k % 32 / 8 * 4 + k % 4;
     words[k / @slice_channels@ * @table_step@ + @table_first@ + row] |= ((uint32_t)value & @entry_mask@u) << (16 * half);
 }

@@ -45,8 +45,8 @@ class BitsPlan(BitsGeometry):
 
     @property
     def threads(self) -> int:
-        """Of a block: the consumers' and a warp that copies."""
-        return 128 * self.config.consumers + 32
+        """Of a block: the consumers' and a warp that copies, or a warpgroup that counts as well."""
+        return 128 * self.config.consumers + (128 if self.config.counted else 32)
 
     @property
     def places(self) -> int:

@@ -62,6 +62,10 @@ def sizes(plan: BitsPlan) -> str | None:
         return f"tiles: {config.turn_rows} rows of a turn divide those of a block ({config.tile_rows}), without run_on"
     if config.consumers > plan.turns:
         return f"tiles: {config.consumers} warpgroups for {plan.turns} turns"
+    if config.counted and not plan.form.per_pixel:
+        return "same program: no sum needs the activations' bits counted"
+    if config.counted and config.run_on:
+        return "tiles: windows are counted where tiles end with an output row, without run_on"
     at_once = config.stagger
     if at_once and (at_once == config.consumers or config.consumers % at_once):
         return f"tiles: {at_once} of {config.consumers} warpgroups at a time; say a part of them, or 0 for all"

@@ -20,7 +20,7 @@ from subbyte.spaces.listed import ListedOneByOne
 from subbyte.workload.conv import ConvWorkload, ceil_div
 
 KIND = "bits"
-HELD = ("dependent_launch", "stagger")
+HELD = ("dependent_launch", "stagger", "counted")
 """Fields that do not vary."""
 
 

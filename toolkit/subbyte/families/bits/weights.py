@@ -52,7 +52,7 @@ def weight_words(plan: BitsPlan, w: NDArray[np.int8]) -> Words:
         ordered = by_slice(plan, full, 1).reshape(plan.weight_planes, plan.slices, oc, pieces, 4)[:, :, order]
         columns = ordered.transpose(1, 3, 0, 2, 4).reshape(plan.slices, pieces, plan.filter_columns, 4)
         found[:, index, :pieces, : plan.filter_columns] = columns
-        if plan.form.per_pixel:
+        if plan.ones_columns:
             found[:, index, :pieces, plan.filter_columns : plan.filter_columns + ONES] = ones[:, None]
     flat = found.reshape(plan.slices, -1)
     if plan.output == SUMS:
@@ -160,7 +160,7 @@ def _beside_sums(plan: BitsPlan, constants: NDArray[np.int64], levels: NDArray[n
 
 def _arranged(plan: BitsPlan, values: NDArray[np.int64]) -> NDArray[np.int32]:
     """A value for each class, entry and channel [classes][entries][K] -> int32 [slices][words], as
-    [classes][entries][slots][8][4 lanes]."""
+    [classes][entries][slots][2][4 lanes][4]."""
     oc = plan.config.channels
     never = 1 << 30 if plan.fusion.sums else plan.span[1] + 1
     fill = 0 if plan.output == SUMS else never
@@ -176,4 +176,5 @@ def _arranged(plan: BitsPlan, values: NDArray[np.int64]) -> NDArray[np.int32]:
         low = split[:, :, :, [pair[0] for pair in pairs]]
         high = split[:, :, :, [pair[1] for pair in pairs]]
         split = (low & 0xFFFF) | (high & 0xFFFF) << 16
+    split = split.reshape(*split.shape[:-2], 2, 4, 4).swapaxes(-1, -2)  # a lane's entries by four
     return (split & 0xFFFFFFFF).astype(np.uint32).view(np.int32).reshape(plan.slices, -1)

@@ -105,42 +105,43 @@ def _estimated(
     """Configurations of a kernel that can be built, with their estimates."""
     lists = {name: tuple(listed) for name, listed in values.items() if name in DIVIDING}
     lists["row_reuse"] = tuple(value for value in lists.get("row_reuse", (1,)) if value in (0, 1))
+    usual = {name: getattr(kind(stagger=0), name) for name in DIVIDING if name in kind.rows}
     found: dict[PipelineConfig, float] = {}
-    seen: set[PipelineConfig] = set()
-    _look_at(workload, arch, _combinations(kind, lists), found, seen)
+    seen: set[tuple[int, ...]] = set()
+    _look_at(workload, arch, kind, ({**usual, **one} for one in _combinations(lists)), found, seen)
     for _ in range(TURNS):
-        best = sorted(found, key=found.__getitem__)[:BRED]
-        near = [one.with_values({name: value}) for one in best for name, values in lists.items() for value in values]
-        _look_at(workload, arch, near, found, seen)
+        best = [{name: getattr(one, name) for name in usual} for one in sorted(found, key=found.__getitem__)[:BRED]]
+        near = ({**one, name: value} for one in best for name, values in lists.items() for value in values)
+        _look_at(workload, arch, kind, near, found, seen)
     return found
 
 
 def _look_at(
     workload: ConvWorkload,
     arch: Arch,
-    divided: Iterable[PipelineConfig],
+    kind: type[PipelineConfig],
+    divided: Iterable[dict[str, int]],
     found: dict[PipelineConfig, float],
-    seen: set[PipelineConfig],
+    seen: set[tuple[int, ...]],
 ) -> None:
-    """Put what can be built of these ways to divide the work into ``found``, with its estimate."""
-    for config in divided:
-        usual = type(config)(stagger=0)
-        chosen = {name: getattr(config, name) for name in DIVIDING if name in config.rows}
-        plain = usual.with_values({**chosen, "row_reuse": ROW_REUSE[config.row_reuse][0]})
-        if plain not in seen:
-            seen.add(plain)
-            for one in _completed(WgmmaPlan(workload, plain, arch)):
-                plan = WgmmaPlan(workload, one, arch)
-                if why_not(plan) is None:
-                    found[one] = estimated_cycles(plan)
+    """Put what can be built of these ways to divide the work, a value for each of DIVIDING, into ``found``, with its
+    estimate. Most come again in each turn, so a configuration is made of what is new alone."""
+    for values in divided:
+        values["row_reuse"] = ROW_REUSE[values["row_reuse"]][0]
+        if (way := tuple(values.values())) in seen:
+            continue
+        seen.add(way)
+        for one in _completed(WgmmaPlan(workload, kind(**cast(Any, values), stagger=0), arch)):
+            plan = WgmmaPlan(workload, one, arch)
+            if why_not(plan) is None:
+                found[one] = estimated_cycles(plan)
 
 
-def _combinations(kind: type[PipelineConfig], lists: Mapping[str, Sequence[int]]) -> Iterator[PipelineConfig]:
+def _combinations(lists: Mapping[str, Sequence[int]]) -> Iterator[dict[str, int]]:
     """All combinations of at most FEW values of each knob, evenly out of its list."""
     few = {name: tuple(values[:: ceil_div(len(values), FEW.get(name, 2))]) for name, values in lists.items()}
     for values in product(*few.values()):
-        chosen: dict[str, Any] = dict(zip(few, values, strict=True))
-        yield kind(**chosen, stagger=0)
+        yield dict(zip(few, values, strict=True))
 
 
 def estimated_cycles(plan: WgmmaPlan, k: Constants | None = None) -> float:

@@ -43,6 +43,11 @@ class Block:
     """First output row."""
 
     @property
+    def units(self) -> Any:
+        """The base in units of 16 bytes, as descriptors count: shared memory has fewer than 2^14 of them."""
+        return self.base >> T.uint32(4)
+
+    @property
     def first_input(self) -> Any:
         """Stored row of the image that is staged first; before the image it is negative."""
         return self.plan.stored_row(self.input_row(0))
@@ -68,6 +73,10 @@ class Block:
     def weight_barrier(self) -> Any:
         """Byte address of the barrier of weights and table."""
         return self.row_barrier(T.uint32(self.plan.staged_rows))
+
+    def window_barrier(self, row: Any) -> Any:
+        """Byte address of the barrier of an output row whose windows are counted."""
+        return self.row_barrier(row + T.uint32(self.plan.staged_rows + 1))
 
     def wait(self, address: Any) -> None:
         """Wait for the only phase of a barrier."""
@@ -115,6 +124,36 @@ class TilePlace:
         beyond = bind("beyond", column >= plan.pitch)
         row = bind("row", T.Select(beyond, self.row + 1, self.row))
         return TilePlace(row, bind("column", T.Select(beyond, column - plan.pitch, column)))
+
+
+class Walk:
+    """A warpgroup's way over its turns: the place of each from the one before, without a division."""
+
+    def __init__(self, plan: BitsPlan, warpgroup: Any) -> None:
+        self._plan = plan
+        self._at = registers("at", 2, "int32")
+        first = TilePlace.of(plan, warpgroup)
+        self._set(first.row // plan.config.turn_rows, first.column)
+
+    def place(self) -> TilePlace:
+        """Of this turn."""
+        return TilePlace(bind("row", self._at[0]) * self._plan.config.turn_rows, bind("column", self._at[1]))
+
+    def on(self) -> None:
+        """To the warpgroup's next turn."""
+        plan, consumers = self._plan, self._plan.config.consumers
+        width = plan.pitch if plan.config.run_on else plan.row_tiles * TILE_PIXELS
+        rows, columns = divmod(consumers * TILE_PIXELS, width)
+        row, column = bind("row", self._at[0] + rows), bind("column", self._at[1] + columns)
+        if not columns:
+            self._set(row, column)
+            return
+        beyond = bind("beyond", column >= width)
+        self._set(T.Select(beyond, row + 1, row), T.Select(beyond, column - width, column))
+
+    def _set(self, row: Any, column: Any) -> None:
+        T.buffer_store(self._at, row, [0])
+        T.buffer_store(self._at, column, [1])
 
 
 def coordinates(plan: BitsPlan, buffers: Mapping[str, Any]) -> Block:

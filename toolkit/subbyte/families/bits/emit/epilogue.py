@@ -13,18 +13,21 @@ from typing import Any
 from tvm.script import tirx as T
 
 from subbyte.families.bits.emit.block import Block, TilePlace
+from subbyte.families.bits.emit.interior import interior
 from subbyte.families.bits.emit.line import plane_words
 from subbyte.families.bits.emit.shortcut import Shortcut
 from subbyte.families.bits.emit.stores import Pixel, Stores
 from subbyte.families.bits.geometry import LINE_WORDS, WORD_CHANNELS
+from subbyte.families.bits.tiles import TILE_PIXELS
 from subbyte.numerics.bit_layer import AFTER
 from subbyte.tirx import instructions as op
-from subbyte.tirx.bit_words import class_of, exchange_bytes, rank_plane
+from subbyte.tirx.bit_words import class_of, exchange_selected, exchange_selectors, rank_plane
 from subbyte.tirx.emit import bind, registers, when
 from subbyte.workload.conv import BATCH_GROUP
 from subbyte.workload.precision import SUMS
 
-_LANE_ENTRIES = 4
+_LANE_ENTRIES, _QUAD_WORDS = 4, 16
+"""Table entries of a lane that stand together, and of all four lanes."""
 _LOW_HALVES = 0x5410
 """prmt: the lower halves of two words."""
 _SIGNS_PAIRED = 0xFDB9
@@ -42,8 +45,14 @@ class Epilogue:
         self.q = bind("q", block.lane % 4)
         self.image = bind("image", block.lane // 4)
         self.stores = Stores(block, self.q, self.image)
+        self.stores.begin()
         self.shortcut = Shortcut(self.stores, block.residual, block.sums)
         self.shortcut.wait()
+        chosen = exchange_selectors(self.q)
+        self.selectors = [op.hidden("selector", T.cast(one, "int32")) for one in chosen]
+        if plan.config.counted:
+            own = plan.window_base // 4 + self.block.warp % 4 * (2 * BATCH_GROUP) + self.image
+            self.counted = bind("counted_at", op.hidden("counted_at", own))
         self.lower = False
         self.kept: Any = None
         rows, columns = plan.classes
@@ -53,7 +62,8 @@ class Epilogue:
             self.kept = registers("kept", plan.kept)
             table = self._table(self.inner)
             for entry in range(plan.kept):
-                T.buffer_store(self.kept, self.block.shared[table + entry * _LANE_ENTRIES], [entry])
+                at = table + (entry // _LANE_ENTRIES * _QUAD_WORDS + entry % _LANE_ENTRIES)
+                T.buffer_store(self.kept, self.block.shared[at], [entry])
         self.flips: Any = None
         if plan.output != SUMS:
             self.flips = registers("flips", plan.gathers)
@@ -65,7 +75,7 @@ class Epilogue:
 
     def pixels(self, place: TilePlace) -> list[Pixel]:
         """The thread's output pixels of a tile."""
-        return [self._pixel(place.pixel(self.plan, self.block.warp % 4 * 2 + half), half) for half in range(2)]
+        return [self._pixel(place, place.pixel(self.plan, self.block.warp % 4 * 2 + half), half) for half in range(2)]
 
     def tile(self, counts: list[Any], pixels: list[Pixel], added: Any, further: int) -> None:
         """The results of the tile ``further`` rows below a turn's first; ``added``: from :meth:`Shortcut.load`."""
@@ -110,33 +120,56 @@ class Epilogue:
             op.permute_bytes(turned[gather], low, high, selector)
         return turned
 
-    def _pixel(self, place: TilePlace, half: int) -> Pixel:
+    def _pixel(self, tile: TilePlace, place: TilePlace, half: int) -> Pixel:
         """One of the thread's output pixels."""
-        plan, row, column = self.plan, place.row, place.column
+        plan = self.plan
+        pixel = Pixel(half, tile, place.row, place.column)
+        if plan.config.counted:
+            at = (tile.row * (plan.row_tiles * TILE_PIXELS) + tile.column + half) * BATCH_GROUP
+            pixel.counted = bind("counted", self.block.shared[self.counted + at])
+        if self.kept is None:
+            self._locate(pixel)
+        return pixel
+
+    def _locate(self, pixel: Pixel) -> None:
+        """Find the table of a pixel's class."""
+        plan = self.plan
         rows, columns = plan.border_rows
-        entry: Any = 0
+        pixel.entry = T.int32(0)
         if plan.classes != (1, 1):
-            of_row = class_of(rows, self.block.first_row + row)
-            of_column = class_of(columns, column)
-            entry = bind("entry", (of_row * plan.classes[1] + of_column) * self.class_entries)
-        at = None if self.kept is not None and plan.classes == (1, 1) else self._table(entry)
-        return Pixel(half, row, column, entry, at)
+            of_row = class_of(rows, self.block.first_row + pixel.row)
+            of_column = class_of(columns, pixel.column)
+            pixel.entry = bind("entry", (of_row * plan.classes[1] + of_column) * self.class_entries)
+        pixel.table = self._table(pixel.entry)
 
     def _table(self, entry: Any) -> Any:
         """Index of a thread's first word of a class. Hidden: the compiler would compute each entry's address anew."""
-        lane = self.q * (LINE_WORDS if self.plan.by_line else 1)
-        return bind("table", op.hidden("table_at", self.plan.table_base // 4 + entry + lane))
+        return bind("table", op.hidden("table_at", self.plan.table_base // 4 + entry + self.q * _LANE_ENTRIES))
 
-    def _of_class(self, pixel: Pixel, entry: int) -> Any:
-        return self.block.shared[pixel.table + entry * _LANE_ENTRIES]
+    def _of_class(self) -> Any:
+        """Reads entries of a pixel's class, four at a time; where there is only one class, for both pixels at once."""
+        held: dict[tuple[int, int], Any] = {}
+        alike = self.plan.classes == (1, 1)
+
+        def entry(pixel: Pixel, index: int) -> Any:
+            key = 0 if alike else pixel.half, index // _LANE_ENTRIES
+            if key not in held:
+                held[key] = registers("entries", _LANE_ENTRIES)
+                at = (pixel.table + index // _LANE_ENTRIES * _QUAD_WORDS) * 4
+                op.load_shared16(held[key], self.block.base + T.cast(at, "uint32"))
+            return held[key][index % _LANE_ENTRIES]
+
+        return entry
 
     # ---- sums -----------------------------------------------------------------------------------------------------
 
-    def _ones(self, counts: list[Any], half: int) -> Any:
+    def _ones(self, counts: list[Any], pixel: Pixel) -> Any:
         """What the activations' bits alone contribute, for every channel of a pixel; None where nothing."""
-        plan = self.plan
+        plan, half = self.plan, pixel.half
         if not plan.form.per_pixel:
             return None
+        if plan.config.counted:
+            return T.cast(pixel.counted, "uint32")
         at = plan.filter_columns // 2 + 2 * half
         total: Any = None
         for plane in range(plan.sets):
@@ -178,18 +211,19 @@ class Epilogue:
         """What a thread's sums pass, [thresholds][gathers]: bit k of a byte says it of channel 8 q + k, the bytes are
         (first pixel, second) x (two words)."""
         plan = self.plan
-        ones = [self._ones(counts, half) for half in range(2)]
+        ones = [self._ones(counts, pixel) for pixel in pixels]
         passed = registers("passed", plan.thresholds * plan.gathers)
         inner = lambda pixel, entry: self.kept[entry]  # noqa: E731
         if self.kept is not None and plan.classes != (1, 1):
-            inside = T.And(pixels[0].entry == self.inner, pixels[1].entry == self.inner)
-            with T.If(bind("interior", inside)):
+            with T.If(bind("interior", interior(self.block, pixels))):
                 with T.Then():
                     self._compare(counts, ones, inner, pixels, added, passed)
                 with T.Else():
-                    self._compare(counts, ones, self._of_class, pixels, added, passed)
+                    for pixel in pixels:
+                        self._locate(pixel)
+                    self._compare(counts, ones, self._of_class(), pixels, added, passed)
         else:
-            self._compare(counts, ones, self._of_class if self.kept is None else inner, pixels, added, passed)
+            self._compare(counts, ones, self._of_class() if self.kept is None else inner, pixels, added, passed)
         return passed
 
     def _compare(self, counts: list[Any], ones: list[Any], read: Any, pixels: list[Pixel], added: Any,
@@ -201,8 +235,9 @@ class Epilogue:
                 masks = self._comparisons(counts, ones, read, pixels, gather, k, added, whole)
                 for threshold, mask in enumerate(masks):
                     at = threshold * plan.gathers + gather
-                    bits = mask & T.uint32(0x01010101 << k)
-                    T.buffer_store(passed, bits if k == 0 else passed[at] | bits, [at])
+                    before = T.uint32(0x01010101 * ((1 << k) - 1))  # what comes later overwrites the bits above
+                    merged = (passed[at] & before) | (mask & (before ^ T.uint32(0xFFFFFFFF)))
+                    T.buffer_store(passed, merged if k else mask, [at])
             for word in dict.fromkeys(word for word, _ in whole):
                 self.shortcut.keep([whole[word, half] for half in range(2)], pixels, word, self.lower)
 
@@ -215,7 +250,7 @@ class Epilogue:
     def _by_line(self, counts: list[Any], pixels: list[Pixel]) -> list[list[Any]]:
         """The same by a multiplication for each sum."""
         plan = self.plan
-        ones = [self._ones(counts, half) for half in range(2)]
+        ones = [self._ones(counts, pixel) for pixel in pixels]
         found = registers("planes", plan.output_planes * plan.gathers)
 
         def scaled(word: int, k: int, half: int) -> Any:
@@ -253,7 +288,7 @@ class Epilogue:
         for gather in range(gathers):
             for plane in range(plan.output_planes):
                 T.buffer_store(word, planes[gather][plane], [0])
-                exchange_bytes(word, self.q)
+                exchange_selected(word, [T.cast(one, "uint32") for one in self.selectors])
                 T.buffer_store(words, word[0] ^ self.flips[gather], [plane * gathers + gather])
         self.stores.words(words, pixels)
 
@@ -318,7 +353,7 @@ class Epilogue:
         block_channels = w.precision.output.block
         missing = w.padded_filters - plan.slices * plan.config.channels
         with self.stores.in_map(pixel.row, pixel.column):
-            ones = self._ones(counts, pixel.half)
+            ones, read = self._ones(counts, pixel), self._of_class()
             place = bind("out_pixel", self.stores.place(pixel.row, pixel.column))
 
             def store(channel: Any, values: list[Any]) -> None:
@@ -332,7 +367,7 @@ class Epilogue:
                         sums = []
                         for k in range(first, first + 4):
                             value = self._with_ones(self._varying(counts, (word,), k, pixel.half), ones)
-                            sums.append(value + self._of_class(pixel, word * 8 + k))
+                            sums.append(value + T.cast(read(pixel, word * 8 + k), "uint32"))
                         store(channel + first, sums)
             if missing > 0:  # channels that only fill up
                 with when(self.block.slice_ == plan.slices - 1):

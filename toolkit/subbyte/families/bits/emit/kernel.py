@@ -8,10 +8,11 @@ from typing import Any
 from tvm.script import tirx as T
 
 from subbyte.families.bits.emit.ahead import Ahead
-from subbyte.families.bits.emit.block import Block, TilePlace, coordinates
+from subbyte.families.bits.emit.block import Block, TilePlace, Walk, coordinates
+from subbyte.families.bits.emit.counting import count_windows, wait_for_windows
 from subbyte.families.bits.emit.epilogue import Epilogue
 from subbyte.families.bits.emit.multiply import multiply
-from subbyte.families.bits.emit.order import Stagger
+from subbyte.families.bits.emit.order import COUNTED_BORDER, READY, Stagger
 from subbyte.families.bits.emit.rows import copy_rows, fill_border, set_up
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.tiles import TILE_PIXELS
@@ -30,42 +31,55 @@ def _body(plan: BitsPlan, buffers: Mapping[str, Any]) -> None:
     copier = 4 * plan.config.consumers
     leader = block.lane == 0
     with T.If(block.warp == copier):
-        with T.Then(), when(leader):
-            set_up(block)
+        with T.Then():
+            with when(leader):
+                set_up(block)
+            op.named_barrier(READY, plan.threads, wait=False)
+            with when(leader):
+                copy_rows(block)
         with T.Else():
-            fill_border(block)
-            op.async_fence()
-    T.evaluate(T.cuda.cta_sync())
-    with T.If(block.warp == copier):
-        with T.Then(), when(leader):
-            copy_rows(block)
-        with T.Else():
-            block.wait(block.weight_barrier)
+            with when(block.warp < copier if plan.config.counted else True):
+                fill_border(block)  # while the rows are on their way
+                op.async_fence()
+            op.named_barrier(READY, plan.threads, wait=True)
+    if plan.config.counted:
+        with T.If(block.warp >= copier):
+            with T.Then():
+                count_windows(block, copier)
+            with T.Else():
+                op.named_barrier(COUNTED_BORDER, 128 * plan.config.consumers + 32, wait=False)
+                _consume(block)
+    else:
+        with when(block.warp < copier):
             _consume(block)
 
 
 def _consume(block: Block) -> None:
     plan = block.plan
+    block.wait(block.weight_barrier)
     epilogue = Epilogue(block)
-    seen = registers("seen", 1)
-    T.buffer_store(seen, T.uint32(0), [0])
+    seen = registers("seen", 2)
+    for i in range(2):
+        T.buffer_store(seen, T.uint32(0), [i])
     warpgroup = bind("warpgroup", block.warp // 4)
     ahead = Ahead(plan, epilogue.shortcut, warpgroup)
     ahead.begin()
     consumers = plan.config.consumers
     turns = -(-plan.turns // consumers)
+    walk = Walk(plan, warpgroup)
     with loop("turn", turns, T.serial) as turn:
         tile = bind("tile", turn * consumers + warpgroup)
         order = Stagger(plan, turns, turn, warpgroup)
         exists = True if plan.turns % consumers == 0 else bind("exists", tile < plan.turns)
         with when(exists):
-            place = TilePlace.of(plan, tile)
+            place = walk.place()
             ahead.before(place, tile)
             _turn(block, epilogue, place, order, seen, tile, ahead)
         if plan.config.stagger and exists is not True:  # who has no tile in the last turn keeps his place
             with when(T.Not(exists)):
                 order.wait()
                 order.arrive()
+        walk.on()
 
 
 def _turn(
@@ -78,12 +92,16 @@ def _turn(
     order.wait()
     counts = multiply(block, place)
     if plan.fusion.pool > 1:
+        if plan.config.counted:
+            wait_for_windows(block, place.below(last), seen)
         rows = [epilogue.pixels(place.below(further)) for further in range(last + 1)]
         op.wgmma_wait(0)
         order.arrive()
         epilogue.pooled(counts, rows)
         return
     ahead.during(tile)
+    if plan.config.counted:
+        wait_for_windows(block, place.below(last), seen)
     for further in range(last + 1):
         pixels = epilogue.pixels(place.below(further))
         added = ahead.added(place.below(further), further)

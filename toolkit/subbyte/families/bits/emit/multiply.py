@@ -13,45 +13,43 @@ from subbyte.tirx.emit import bind, registers
 
 _UNIT = 16
 """Bytes in which a descriptor counts."""
-_ADDRESS = 0x3FFF
 
 
 def multiply(block: Block, place: TilePlace) -> list[list[Any]]:
     """All instructions of a turn, a group for each of its tiles in order: whoever waits for one group less may read
     another tile. For each tile a register array of counts for each set of sums."""
     plan = block.plan
-    first_pixel, weights = place.first_input(block), block.base + T.uint32(plan.weight_base)
+    first_pixel, variant = place.first_input(block), T.uint32(0)
     tiles = range(plan.config.turn_rows)
     if len(plan.parities) > 1 and len(tiles) == 1:
         parity = T.cast((block.input_row(place.row) + 2 * plan.view.pad) % 2, "uint32")
-        weights = weights + parity * T.uint32(plan.variant_bytes)
+        variant = parity * T.uint32(plan.variant_bytes // _UNIT)
     names = [[f"counts{index}" + "_below" * tile for index in range(plan.sets)] for tile in tiles]
     counts = [[registers(name, plan.sums) for name in of_tile] for of_tile in names]
-    rows = block.base + T.cast(first_pixel * plan.pixel_bytes, "uint32")
-    a = bind("rows_at", (rows >> T.uint32(4)) & T.uint32(_ADDRESS))
-    b = bind("weights_at", (weights >> T.uint32(4)) & T.uint32(_ADDRESS))
+    units = T.cast(first_pixel * (plan.pixel_bytes // _UNIT), "uint32")
+    a = bind("rows_at", block.units + units)
+    b = bind("weights_at", block.units + T.uint32(plan.weight_base // _UNIT) + variant)
     op.wgmma_fence()
     order = range(plan.planes - 1, -1, -1) if plan.config.doubled else range(plan.planes)
     for number, plane in enumerate(order):
-        if number and plan.config.doubled:
-            _double([counts[tile][0] for tile in tiles], plan.sums, plan.doubling(plane))
         for tile in tiles:
             into = counts[tile][0 if plan.config.doubled else plane]
+            if number and plan.config.doubled:
+                _double(into, plan.sums, plan.doubling(plane), len(tiles) - 1)
             for step in range(plan.steps):
                 first = step == 0 and not (number and plan.config.doubled)
                 _instruction(block, into, a, b, step, plane, tile, first)
-            if number == len(order) - 1:
+            if number == len(order) - 1 or plan.config.doubled:
                 op.wgmma_commit()
     return counts
 
 
-def _double(sums: list[Any], count: int, factor: int) -> None:
-    """Finish what is on its way, and multiply the sums by what a bit of the plane before counts more."""
-    op.wgmma_commit()
-    op.wgmma_wait(0)
-    for into in sums:
-        for i in range(count):
-            T.buffer_store(into, into[i] * T.uint32(factor & 0xFFFFFFFF), [i])
+def _double(sums: Any, count: int, factor: int, others: int) -> None:
+    """Finish a tile's products, while those of the ``others`` go on, and multiply its sums by what a bit of the plane
+    before counts more: all of them, or the assembler waits behind every instruction."""
+    op.wgmma_wait(others)
+    for i in range(count):
+        T.buffer_store(sums, sums[i] * T.uint32(factor & 0xFFFFFFFF), [i])
     op.wgmma_fence()
 
 

@@ -14,6 +14,11 @@ from subbyte.tirx.emit import bind, when
 
 _FIRST = 1
 """Number of the first warpgroup's named barrier; 0 is the block's."""
+READY, COUNTED_BORDER, COUNTED_ROW = 15, 14, 13
+"""Numbers of the barriers at which the others' barriers are set up and what lies beyond the image is written, at which
+the warp that copies, which does not wait there, waits for the latter, and at which a staged row's bits are counted."""
+COUNTERS = 128
+"""Threads that count."""
 _BOTH = 256
 """Threads at a barrier: the warpgroup that waits, and the one that lets it go on."""
 

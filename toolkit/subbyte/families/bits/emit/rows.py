@@ -7,6 +7,7 @@ from typing import Any
 from tvm.script import tirx as T
 
 from subbyte.families.bits.emit.block import Block
+from subbyte.families.bits.emit.order import COUNTERS
 from subbyte.families.bits.tiles import PIECE_BYTES
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, loop, when
@@ -20,6 +21,9 @@ def set_up(block: Block) -> None:
     plan = block.plan
     with loop("barrier", plan.staged_rows + 1) as barrier:
         op.barrier_init(block.row_barrier(T.cast(barrier, "uint32")), 1)
+    if plan.config.counted:
+        with loop("windows", plan.config.tile_rows) as row:
+            op.barrier_init(block.window_barrier(T.cast(row, "uint32")), COUNTERS // 32)
     op.barrier_init_fence()
     bar, weights = block.weight_barrier, plan.slice_words
     op.barrier_expect(bar, 4 * (weights + (0 if plan.output == SUMS else plan.table_words)))

@@ -9,11 +9,16 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.families.bits.emit.block import Block
+from subbyte.families.bits.emit.block import Block, TilePlace
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.tiles import TILE_PIXELS
+from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, every, when
 from subbyte.workload.conv import BATCH_GROUP
+from subbyte.workload.precision import SUMS
+
+CORE_WORDS = 32
+"""Of 8 images' 128 channels of a pixel, in a plane."""
 
 
 @dataclass
@@ -21,13 +26,17 @@ class Pixel:
     """One of a thread's two output pixels: ``half`` is its row of the accumulators, g or g + 8."""
 
     half: int
+    tile: TilePlace
+    """Where the tile begins."""
     row: Any
     """Output row of the block."""
     column: Any
-    entry: Any
-    """First table entry of its border class."""
-    table: Any
-    """Index of the thread's first word there; None where all is in registers."""
+    entry: Any = None
+    """First table entry of its border class, once that is located."""
+    table: Any = None
+    """Index of the thread's first word there."""
+    counted: Any = None
+    """The bits of its window, where they are counted beside the products."""
 
 
 @dataclass
@@ -37,6 +46,33 @@ class Stores:
     block: Block
     q: Any
     image: Any
+    column: Any = None
+    """From a tile's first pixel to the one whose words the lane stores; None where outputs are pooled."""
+    word: Any = None
+    """The lane's first word among those of a pixel."""
+    pixel: Any = None
+    """Index of the output's pixel at the block's first row."""
+
+    def begin(self) -> None:
+        """Compute what no turn changes. Hidden: the compiler would compute it in each turn anew."""
+        plan = self.plan
+        if plan.output == SUMS or plan.fusion.pool > 1:
+            return
+        self.column = bind("lane_column", op.hidden("lane_column", self.block.warp % 4 * 2 + self.q // 2))
+        if not plan.spread:
+            first = plan.output_word(self.block.slice_, self.own_words()[0])
+            self.word = bind("lane_word", op.hidden("lane_word", self._output_word(0, first, 0, 0)))
+        rows = self.plan.out_rows
+        if plan.paired_output:
+            first = self.block.group * -(-rows // 2) + (self.block.first_row // 2 if self._even else 0)
+        else:
+            first = self.block.group * rows + self.block.first_row
+        self.pixel = bind("first_pixel", op.hidden("first_pixel", first * plan.out_columns))
+
+    @property
+    def _even(self) -> bool:
+        """Blocks begin with an even row."""
+        return self.plan.config.tile_rows % 2 == 0
 
     @property
     def plan(self) -> BitsPlan:
@@ -107,6 +143,9 @@ class Stores:
     def _output_place(self, row: Any, column: Any) -> Any:
         """Index of a pixel of the output, or of a pair of them."""
         plan, y = self.plan, self._output_row(row)
+        if self.pixel is not None:
+            paired = row // 2 if self._even else y // 2
+            return self.pixel + (paired if plan.paired_output else row) * plan.out_columns + column
         if plan.paired_output:
             return (self.block.group * -(-plan.out_rows // 2) + y // 2) * plan.out_columns + column
         return (self.block.group * plan.out_rows + y) * plan.out_columns + column
@@ -115,9 +154,8 @@ class Stores:
         """Lanes 0 and 1 have words of the first pixel, 2 and 3 of the second; where both are pooled, the same."""
         plan, pool = self.plan, self.plan.fusion.pool
         if pool == 1:
-            second = self.q >= 2
-            row = bind("out_row", T.Select(second, pixels[1].row, pixels[0].row))
-            column = bind("out_column", T.Select(second, pixels[1].column, pixels[0].column))
+            own = pixels[0].tile.pixel(plan, self.column)
+            row, column = own.row, own.column
             exists: Any = (self.q % 2 == 0) if plan.words == 1 else True
         else:
             row = bind("out_row", pixels[0].row // pool)
@@ -131,8 +169,10 @@ class Stores:
                 for index, own in enumerate(self.own_words()):
                     word = plan.output_word(self.block.slice_, own)
                     with when(True if plan.slices * plan.words <= plan.pixel_words else word < plan.pixel_words):
-                        T.buffer_store(self.block.output, words[plane * plan.gathers + index],
-                                       [self._output_word(pixel, word, plane, upper)])  # fmt: skip
+                        at = self._own_word(pixel, index, plane, upper)
+                        if at is None:
+                            at = self._output_word(pixel, word, plane, upper)
+                        T.buffer_store(self.block.output, words[plane * plan.gathers + index], [at])
                 self._padding(pixel, plane, upper)
                 if plan.paired_output and plan.out_rows % 2:  # the row below the last one only fills up
                     last = self._output_row(row) == plan.out_rows - 1
@@ -162,6 +202,16 @@ class Stores:
         """Write a word that only fills up, with one of the lanes that have words of the pixel."""
         with when(True if self.plan.words == 1 else self.q % 2 == word % 2):
             T.buffer_store(self.block.output, T.uint32(0), [self._output_word(pixel, T.int32(word), plane, upper)])
+
+    def _own_word(self, pixel: Any, gather: int, plane: int, upper: Any) -> Any:
+        """Index of the lane's word of a gather; None where blocks' words are no neighbours."""
+        plan = self.plan
+        if self.word is None:
+            return None
+        if plan.paired_output:
+            return pixel * (plan.output_planes * CORE_WORDS) + self.word + (plane * CORE_WORDS + upper * 2)
+        further = (gather // 2 * plan.output_planes + plane) * CORE_WORDS + gather % 2
+        return pixel * (plan.filter_blocks * plan.output_planes * CORE_WORDS) + self.word + further
 
     def _output_word(self, pixel: Any, word: Any, plane: int, upper: Any) -> Any:
         """Index of a word; ``upper``: 1 in the second of two paired rows."""

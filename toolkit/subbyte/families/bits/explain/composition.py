@@ -203,7 +203,7 @@ def _place(plan: BitsPlan, image: int, pixel: int) -> tuple[int, tuple[int, int]
 def _bands(plan: BitsPlan) -> tuple[Band, ...]:
     channels = plan.config.channels
     found = [Band("weights", s, s * channels, channels) for s in range(plan.weight_planes)]
-    if plan.form.per_pixel:
+    if plan.ones_columns:
         found.append(Band("ones", -1, plan.filter_columns, ONES))
     end = found[-1].first + found[-1].columns
     return (*found, *([Band("filling", -1, end, plan.n - end)] if end < plan.n else []))
@@ -242,7 +242,7 @@ def _outputs(
                 (s, s * plan.config.channels + int(columns[channel]), shared[of, s, channel], plan.factor(s, number))
                 for s in range(plan.weight_planes)
             ]
-            if plan.form.per_pixel:
+            if plan.ones_columns:
                 wanted.append((-1, ones[lane], own[of], plan.ones_factor(number)))
             for s, column, values, factor in wanted:
                 owner, register = held[row, column]

@@ -10,8 +10,9 @@ from tvm.script.ir_builder import IRBuilder
 from subbyte.families.mma.emit.block import Block
 from subbyte.families.mma.emit.epilogue import epilogue
 from subbyte.families.mma.emit.multiply import multiply_stage
-from subbyte.families.mma.emit.stage import commit, load_parameters, load_stage, wait
+from subbyte.families.mma.emit.stage import load_parameters, load_stage
 from subbyte.families.mma.plan import Plan
+from subbyte.tirx.copies import commit, wait
 from subbyte.tirx.emit import bind, loop, registers, when
 from subbyte.tirx.function import kernel_function
 
@@ -64,14 +65,14 @@ def _main_loop(block: Block) -> None:
         load_stage(block, stage, stage)
         if stage == 0:
             load_parameters(block)
-        commit(block)
+        commit(block.plan.arch)
     if iterations == 1:
-        wait(block, 0)
+        wait(block.plan.arch, 0)
         multiply_stage(block, 0)
         return
     with loop("k", iterations, T.serial) as k:
-        wait(block, ahead - 1)
+        wait(block.plan.arch, ahead - 1)
         with when(k + ahead < iterations):
             load_stage(block, (k + ahead) % stages, k + ahead)
-        commit(block)
+        commit(block.plan.arch)
         multiply_stage(block, k % stages)

@@ -6,15 +6,15 @@ With ``duplicate_aware`` the staged tile has one slot per genuine input pixel, s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tvm.script import tirx as T
 
 from subbyte.families.mma.emit.block import Block
 from subbyte.families.mma.plan import COPY_WORDS
-from subbyte.tirx.emit import bind, loop, when
-from subbyte.workload.conv import ceil_div
+from subbyte.tirx.copies import each_copy
+from subbyte.tirx.emit import bind, loop
 
 
 def load_stage(block: Block, buffer: Any, iteration: Any) -> None:
@@ -22,8 +22,9 @@ def load_stage(block: Block, buffer: Any, iteration: Any) -> None:
     plan = block.plan
     kernel_row, chunk = plan.step(iteration)
     base = buffer * plan.stage_words
-    _each_copy(block, plan.activation_copies, lambda i: _activation(block, base, kernel_row, chunk, i))
-    _each_copy(block, plan.weight_copies, lambda i: _weight(block, base + plan.activation_words, kernel_row, chunk, i))
+    all_threads = partial(each_copy, plan.config.threads, block.thread)
+    all_threads(plan.activation_copies, lambda i: _activation(block, base, kernel_row, chunk, i))
+    all_threads(plan.weight_copies, lambda i: _weight(block, base + plan.activation_words, kernel_row, chunk, i))
 
 
 def load_parameters(block: Block) -> None:
@@ -38,29 +39,7 @@ def load_parameters(block: Block) -> None:
         source = i // run * padded + block.column_block * plan.config.columns + i % run * COPY_WORDS
         _copy16(block, plan.parameter_base + i * COPY_WORDS, block.parameters, source, None)
 
-    _each_copy(block, 3 * run, copy)
-
-
-def commit(block: Block) -> None:
-    """Close the group of copies issued since the last call."""
-    if block.plan.arch.async_copy:
-        T.evaluate(T.ptx["cp.async.commit_group"]())
-
-
-def wait(block: Block, in_flight: int) -> None:
-    """Wait until at most ``in_flight`` groups are unfinished, then for every thread of the block."""
-    if block.plan.arch.async_copy:
-        T.evaluate(T.ptx["cp.async.wait_group"](in_flight))
-    T.evaluate(T.cuda.cta_sync())
-
-
-def _each_copy(block: Block, copies: int, emit: Callable[[Any], None]) -> None:
-    """Spread ``copies`` over the threads, thread by thread, so that neighbours copy neighbours."""
-    threads = block.plan.config.threads
-    with loop("turn", ceil_div(copies, threads)) as turn:
-        index = turn * threads + block.thread
-        with when(copies % threads == 0 or index < copies):
-            emit(index)
+    each_copy(plan.config.threads, block.thread, 3 * run, copy)
 
 
 def _activation(block: Block, base: Any, kernel_row: Any, chunk: Any, index: Any) -> None:

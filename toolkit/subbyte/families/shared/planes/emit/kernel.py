@@ -9,8 +9,9 @@ from tvm.script import tirx as T
 
 from subbyte.families.shared.planes.emit.block import Block, coordinates
 from subbyte.families.shared.planes.emit.epilogue import add_splits, epilogue
-from subbyte.families.shared.planes.emit.stage import Direct, Staged, commit, load_stage, wait
+from subbyte.families.shared.planes.emit.stage import Direct, Staged, load_stage
 from subbyte.families.shared.planes.plan import PlanePlan
+from subbyte.tirx.copies import commit, wait
 from subbyte.tirx.emit import loop, when
 from subbyte.tirx.function import kernel_function
 
@@ -46,12 +47,12 @@ def _staged(block: Block, multiply: Multiply) -> None:
         return
     for stage in range(ahead):
         load_stage(block, stage, stage)
-        commit(block)
+        commit(block.plan.arch)
     with loop("k", iterations, T.serial) as k:
-        wait(block, ahead - 1)
+        wait(block.plan.arch, ahead - 1)
         with when(k + ahead < iterations):
             load_stage(block, (k + ahead) % stages, k + ahead)
-        commit(block)
+        commit(block.plan.arch)
         multiply(block, Staged(block, k % stages))
 
 
@@ -62,6 +63,6 @@ def _one_by_one(block: Block, multiply: Multiply) -> None:
             with when(k > 0):
                 T.evaluate(T.cuda.cta_sync())
         load_stage(block, 0, k)
-        commit(block)
-        wait(block, 0)
+        commit(block.plan.arch)
+        wait(block.plan.arch, 0)
         multiply(block, Staged(block, 0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tvm.script import tirx as T
@@ -10,8 +10,9 @@ from tvm.script import tirx as T
 from subbyte.families.shared.planes.emit.block import Block, fill_word
 from subbyte.families.shared.planes.geometry import GROUP_TILES, IMAGE_WORDS
 from subbyte.tirx import instructions as op
-from subbyte.tirx.emit import bind, loop, when
-from subbyte.workload.conv import BATCH_GROUP, ceil_div
+from subbyte.tirx.copies import each_copy
+from subbyte.tirx.emit import bind, loop
+from subbyte.workload.conv import BATCH_GROUP
 
 COPY_WORDS = 4
 
@@ -91,34 +92,12 @@ def load_stage(block: Block, buffer: Any, iteration: Any) -> None:
     plan = block.plan
     kernel_row, chunk = plan.step(iteration)
     base = buffer * plan.stage_words
-    copies = plan.activation_words // COPY_WORDS
-    _each_copy(block, copies, lambda i: _activation(block, base, kernel_row, chunk, i))
+    all_threads = partial(each_copy, plan.threads, block.thread)
+    all_threads(plan.activation_words // COPY_WORDS, lambda i: _activation(block, base, kernel_row, chunk, i))
     source = block.slice_ * plan.slice_words + iteration * plan.weight_words
     first = base + plan.activation_words
     copies = plan.weight_words // COPY_WORDS
-    _each_copy(block, copies, lambda i: _copy16(block, first + i * COPY_WORDS, block.weights, source + i * COPY_WORDS))
-
-
-def commit(block: Block) -> None:
-    """Close the group of copies issued since the last call."""
-    if block.plan.arch.async_copy:
-        T.evaluate(T.ptx["cp.async.commit_group"]())
-
-
-def wait(block: Block, in_flight: int) -> None:
-    """Wait until at most ``in_flight`` groups are unfinished, then for every thread of the block."""
-    if block.plan.arch.async_copy:
-        T.evaluate(T.ptx["cp.async.wait_group"](in_flight))
-    T.evaluate(T.cuda.cta_sync())
-
-
-def _each_copy(block: Block, copies: int, emit: Callable[[Any], None]) -> None:
-    """Spread ``copies`` over the threads, thread by thread, so that neighbours copy neighbours."""
-    threads = block.plan.threads
-    with loop("turn", ceil_div(copies, threads)) as turn:
-        index = turn * threads + block.thread
-        with when(copies % threads == 0 or index < copies):
-            emit(index)
+    all_threads(copies, lambda i: _copy16(block, first + i * COPY_WORDS, block.weights, source + i * COPY_WORDS))
 
 
 def _activation(block: Block, base: Any, kernel_row: Any, chunk: Any, index: Any) -> None:
