@@ -308,3 +308,19 @@ def test_vector_types_and_long_arithmetic() -> None:
 def test_unknown_words_are_refused_by_name(body: str, name: str) -> None:
     with pytest.raises(Unsupported, match=name):
         _run(1, _words(1), body)
+
+
+def test_bits_of_a_word_and_the_largest_of_a_warp() -> None:
+    a = _words(1) >> (np.arange(32, dtype=np.uint32)[:, None])
+    a[7] = 0
+    body = "\n".join([
+        _asm("bfind.u32", 1, "%0, %1", ["a_ptr[0]"]),
+        '  asm volatile("shl.b32 %0, %1, %2;" : "=r"(d_ptr[1]) : "r"(1u), "r"(d_ptr[0]));',
+        '  asm volatile("redux.sync.max.u32 %0, %1, %2;" : "=r"(d_ptr[2]) : "r"(a_ptr[0]), "r"(0xFFFFFFFFu));',
+    ])  # fmt: skip
+    out = _run(3, a, body)
+    for lane, (word,) in enumerate(a):
+        highest = int(word).bit_length() - 1
+        assert out[lane, 0] == highest % 2**32
+        assert out[lane, 1] == (1 << highest if word else 0)
+    assert (out[:, 2] == a.max()).all()

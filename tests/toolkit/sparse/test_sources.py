@@ -119,6 +119,7 @@ def test_photographs_give_runs_that_independent_zeros_do_not() -> None:
     assert len(found.arrays) == 6
     assert all(0.2 < one.density < 0.45 for one in found.arrays)
     assert all(one.empty_runs > 0.05 > one.empty_runs_iid for one in found.arrays)
+    assert all(one.empty_tiles == 0 for one in found.arrays)  # a step of a dense kernel's activations: never
     layer = sparse.simulate("resnet50.stage5@2", activations="photos", weights=0.2)
     assert "real pixels, random filters" in layer.activations.source
     assert 0.1 < layer.activations.density < 0.6
@@ -141,6 +142,11 @@ def test_a_users_file_is_profiled_and_simulated(tmp_path: Path) -> None:
     found = sparse.profile(file)
     assert [one.name for one in found.arrays] == list(masks)
     assert "mine.npz" in found.source
+    dead = np.ones((20, 30, 70))
+    dead[..., 32:64] = 0
+    np.savez(file, dead=dead, small=np.zeros((3, 4, 5)))
+    assert [one.empty_tiles for one in sparse.profile(file).arrays] == [0.5, 1.0]
+    np.savez(file, **masks)
     cycles = sparse.network("bert@1", profile=file)
     by_name = {layer.name: layer for layer in cycles.layers}
     assert by_name["bert.qkv@1"].activations.source == "the user's activations"

@@ -87,16 +87,21 @@ def add_sparsity_argument(parser: argparse.ArgumentParser) -> None:
     """``--sparsity``: what :func:`take_sparsity` gives the workloads."""
     text = (
         "of the weights: 2:4 = of four neighbouring input channels two at most are not 0; blocks:0.25 = of the blocks "
-        "of 64 filters x 32 channels of a tap a quarter are not 0; default dense"
+        "of 64 filters x 32 channels of a tap a quarter are not 0; condense = zeros anywhere in both operands, found by "
+        "the kernel; default dense"
     )
-    parser.add_argument("--sparsity", metavar="PATTERN", type=_sparsity, default="dense", help=text)
+    parser.add_argument("--sparsity", metavar="KIND", type=_sparsity, default="dense", help=text)
 
 
 def take_sparsity(args: argparse.Namespace) -> None:
-    """Give args.workload, or each text of args.workloads, the weights that ``--sparsity`` asks for. Raises
-    InvalidInput for weights that are never 0."""
-    from subbyte.workload.sparsity import text_with_sparsity, with_sparsity
+    """Give args.workload, or each text of args.workloads, the weights that ``--sparsity`` asks for, and args.family the
+    family whose kernels find zeros where it asks for that. Raises InvalidInput for weights that are never 0, and for
+    another family."""
+    from subbyte.families.registry import finding_zeros
+    from subbyte.workload.sparsity import FOUND, text_with_sparsity, with_sparsity
 
+    if args.sparsity == FOUND and hasattr(args, "family"):
+        args.family = finding_zeros(args.family or "auto").name
     if hasattr(args, "workload"):
         args.workload = with_sparsity(args.workload, args.sparsity)
     if hasattr(args, "workloads"):
@@ -360,6 +365,26 @@ def _sparsity(text: str) -> str:
     from subbyte.workload.sparsity import checked_sparsity
 
     return str(_argument(checked_sparsity, text))
+
+
+def density(text: str) -> float:
+    """A share from 0 to 1."""
+    return densities(text)[0] if "," not in text else _argument(_one_density, text)
+
+
+def densities(text: str) -> tuple[float, ...]:
+    """Shares from 0 to 1, separated by commas."""
+    return tuple(_argument(_one_density, one) for one in text.split(","))
+
+
+def _one_density(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found <= 1:
+        raise InvalidInput(f"density {shown(text)}: expected a share from 0 (all zeros) to 1 (none), such as 0.05")
+    return found
 
 
 def _arch(text: str) -> str:

@@ -14,6 +14,7 @@ from subbyte.cli.arguments import (
     add_sparsity_argument,
     add_workloads_argument,
     command_parser,
+    densities,
     emit_and_save,
     natural_number,
     seconds,
@@ -24,6 +25,7 @@ from subbyte.files import prove_writable, write_file
 from subbyte.streams import say
 from subbyte.workload import workloads
 from subbyte.workload.operand import DENSE
+from subbyte.workload.sparsity import FOUND
 
 if TYPE_CHECKING:
     from subbyte.gpu.device import CudaDevice
@@ -39,6 +41,9 @@ class Experiment(NamedTuple):
     about: str
 
 
+DENSITIES = Experiment(
+    "subbyte.measure.densities", "DensitiesShape", "kernels that find zeros beside dense ones at several densities"
+)
 EXPERIMENTS = {
     "atoms": Experiment(
         "subbyte.measure.atoms.report", "PeaksShape",
@@ -55,6 +60,9 @@ EXPERIMENTS = {
 }  # fmt: skip
 
 
+_PRINTED = {**EXPERIMENTS, "densities": DENSITIES}
+
+
 def add_parser(subparsers: Any) -> None:
     """Add the arguments of ``subbyte bench``."""
     parser = command_parser(
@@ -64,10 +72,13 @@ def add_parser(subparsers: Any) -> None:
         + "".join(f"With the word `{word}`: {one.about}.\n" for word, one in EXPERIMENTS.items())
         + "With --from: a record of any of these, printed again; needs no GPU.",
         "subbyte bench resnet50.stage2@8\n  subbyte bench atoms --out atoms.json\n  subbyte bench --from atoms.json\n"
-        "  subbyte bench strides\n  subbyte bench planes resnet50.stage4@64",
+        "  subbyte bench strides\n  subbyte bench planes resnet50.stage4@64\n"
+        "  subbyte bench gemm4096 --sparsity condense --densities 0.3,0.1,0.05,0.02",
     )
     add_workloads_argument(parser, nargs="*")
     add_sparsity_argument(parser)
+    parser.add_argument("--densities", metavar="D,D,...", type=densities,
+                        help="with --sparsity condense: shares of both operands' values that are not 0")  # fmt: skip
     text = "measure the kernels of this bundle instead of building some; may be repeated, replaces WORKLOAD"
     parser.add_argument("--bundle", action="append", default=[], metavar="DIR", help=text)
     parser.add_argument("--device", type=natural_number, default=0, metavar="N", help="GPU number (default 0)")
@@ -87,8 +98,12 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidInput(
             f"--sparsity is of WORKLOADs: leave it away beside --from, --bundle, {', '.join(EXPERIMENTS)}"
         )
+    if args.densities is not None and (args.sparsity != FOUND or elsewhere):
+        raise InvalidInput(f"--densities are of WORKLOADs with --sparsity {FOUND}: leave them away, or ask for that")
     if args.record is not None:
         return _show(args)
+    if args.sparsity == FOUND:
+        return _densities(args)
     if args.workloads and args.workloads[0] in EXPERIMENTS and not args.bundle:
         return _experiment(args)
     from subbyte.gpu.lock import hold
@@ -137,8 +152,27 @@ def _experiment(args: argparse.Namespace) -> int:
     return _put(record, args, _printing(word).text_of(record))
 
 
+def _densities(args: argparse.Namespace) -> int:
+    """Kernels that find zeros beside dense ones."""
+    from subbyte.gpu.lock import hold
+    from subbyte.measure import densities as measure
+
+    layers = [one for text in args.workloads for one in workloads(text)]
+    if len(layers) != 1:
+        raise InvalidInput(f"bench --sparsity {FOUND} takes one WORKLOAD, such as gemm4096")
+    device = _device(args.device)
+    sides = measure.sides_of(layers[0], device.info.arch)
+    with hold(device.info):
+        record = measure.measure_densities(
+            layers[0], sides, device, args.densities or measure.DENSITIES, torch_device=measure.library_on(device),
+            say=say,
+        )  # fmt: skip
+    wrong = any(one["wrong"] for row in record["rows"] for one in row.get("sides", {}).values())
+    return _put(record, args, measure.text_of(record)) or int(wrong)
+
+
 def _printing(word: str) -> ModuleType:
-    return import_module(EXPERIMENTS[word].module)
+    return import_module(_PRINTED[word].module)
 
 
 def _device(number: int) -> CudaDevice:
@@ -167,8 +201,8 @@ def _show(args: argparse.Namespace) -> int:
     except InvalidInput as error:
         raise InvalidInput(f"cannot read {error!s:.300}; give a file of `subbyte bench --out`") from None
     kind = record.get("kind") if isinstance(record, dict) else None
-    printing = _printing(kind) if kind in EXPERIMENTS else sidebyside
-    typed(record, getattr(printing, EXPERIMENTS[kind].shape) if kind in EXPERIMENTS else sidebyside.BenchShape, source,
+    printing = _printing(kind) if kind in _PRINTED else sidebyside
+    typed(record, getattr(printing, _PRINTED[kind].shape) if kind in _PRINTED else sidebyside.BenchShape, source,
           advice)  # fmt: skip
     try:
         text = printing.text_of(record)

@@ -14,12 +14,15 @@ from subbyte.cli.arguments import (
     asked_family,
     command_parser,
     configuration,
+    density,
     emit,
     take_sparsity,
 )
 from subbyte.errors import InvalidInput
 from subbyte.files import prove_writable, write_file
 from subbyte.streams import say
+from subbyte.workload.operand import DENSE
+from subbyte.workload.sparsity import FOUND
 
 if TYPE_CHECKING:
     from subbyte.families.base import Plan
@@ -46,6 +49,8 @@ def add_parser(subparsers: Any) -> None:
     add_arch_argument(parser)
     add_sparsity_argument(parser)
     add_config_arguments(parser, "auto")
+    text = "with --sparsity condense: the share of both operands that is not 0; dense is taken where it is faster"
+    parser.add_argument("--density", metavar="D", type=density, help=text)
     parser.add_argument("--emit", choices=FORMS, help="what to print (default: a summary); cubin needs -o")
     parser.add_argument("--output", metavar="TYPE", help=OUTPUT_HELP)
     parser.add_argument("-o", "--out", metavar="FILE", type=Path, help="write to FILE instead of stdout")
@@ -61,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     if args.export is not None:
         prove_writable(args.export / "kernel.cubin", parents=True)
     take_sparsity(args)
-    kernel = chosen_kernel(args, args.arch, args.output)
+    kernel = chosen_kernel(args, args.arch, args.output, weighs_density=True)
     files = [str(path) for path in kernel.export(args.export)] if args.export else []
     content = getattr(kernel, args.emit) if args.emit else None
     if args.out is not None:
@@ -75,8 +80,11 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def chosen_kernel(args: argparse.Namespace, arch: str, output: str | None = None) -> Kernel:
-    """The kernel that ``--family`` and ``--set`` ask for: without ``--set`` what :func:`subbyte.compile` takes."""
+def chosen_kernel(
+    args: argparse.Namespace, arch: str, output: str | None = None, weighs_density: bool = False
+) -> Kernel:
+    """The kernel that ``--family`` and ``--set`` ask for: without ``--set`` what :func:`subbyte.compile` takes, at the
+    density asked for where that is weighed."""
     from subbyte.device.arch import arch as arch_named
     from subbyte.families.registry import family_named
     from subbyte.kernel import build
@@ -84,7 +92,11 @@ def chosen_kernel(args: argparse.Namespace, arch: str, output: str | None = None
     from subbyte.kernel.choose import known_config
 
     if not args.settings:
-        return compile_kernel(args.workload, arch, family=args.family, output=output)
+        found = FOUND if args.sparsity == FOUND else DENSE  # a pattern is a part of the workload
+        share = args.density if weighs_density else None
+        return compile_kernel(
+            args.workload, arch, family=args.family, output=output, sparsity=found, density=share
+        )  # fmt: skip
     known = known_config(args.workload, arch_named(arch), family_named(asked_family(args)))
     return build(args.workload, configuration(args, known), arch, output=output)
 

@@ -33,6 +33,7 @@ from subbyte.numerals import natural
 from subbyte.workload import ConvWorkload, workload
 
 DEFAULT_WORKLOAD = "resnet50.stage2@8"
+DEFAULT_PRODUCT = "gemm4096"
 _PAIR = re.compile(r"(\d{1,6})[x,](\d{1,6})")
 _READ: dict[str, Callable[[str], Any]] = {"number": natural_number, "seed": seed, "pair": str, "text": str}
 """How the text of an option is read while the command line is; pairs are taken apart when they are used."""
@@ -135,7 +136,7 @@ def _asked(args: argparse.Namespace, found: Mapping[str, Topic[Any]]) -> str:
 def _first_computed(names: Iterable[str], target: Arch) -> str:
     """The layer that is shown by default: the first of several that one of some families computes."""
     having = [family_named(name) for name in names]
-    layers = DEFAULT_WORKLOAD, DEFAULT_BITS
+    layers = DEFAULT_WORKLOAD, DEFAULT_BITS, DEFAULT_PRODUCT
     return next((one for one in layers if any(f.hopeless(workload(one), target) is None for f in having)), layers[0])
 
 

@@ -15,6 +15,7 @@ from subbyte.cli.arguments import (
     add_sparsity_argument,
     add_workload_argument,
     command_parser,
+    density,
     emit_and_save,
     seed,
     take_sparsity,
@@ -45,6 +46,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--output", metavar="TYPE", help=OUTPUT_HELP)
     parser.add_argument("--device", default="auto", help="auto (a GPU, else the CPU), cuda:0, or emulator")
     parser.add_argument("--seed", type=seed, default=0, help="of the random operands (default 0)")
+    parser.add_argument("--density", metavar="D", type=density, help="share of the operands' values that are not 0")
     parser.add_argument("--save", metavar="FILE.npz", type=Path, help="operands, parameters and output")
     parser.add_argument("--no-time", action="store_true", help="check only")
 
@@ -61,6 +63,7 @@ def run(args: argparse.Namespace) -> int:
         resolve_device,
         run_outputs,
     )
+    from subbyte.measure.densities import strewn
 
     if args.save is not None:
         prove_writable(args.save)
@@ -69,6 +72,8 @@ def run(args: argparse.Namespace) -> int:
     device = resolve_device(args.device, arch)
     kernel = chosen_kernel(args, arch, args.output)
     x, w, requant = random_operands(kernel, args.seed)
+    if args.density is not None:
+        x, w = strewn(kernel.workload, args.density, args.seed)
     kernel = kernel.for_requantization(requant)
     residual = random_residual(kernel, args.seed)
     outputs = run_outputs(kernel, kernel.pack(x, w, requant, residual), device)

@@ -26,6 +26,7 @@ from subbyte.files import prove_writable
 from subbyte.interrupts import EXIT_CODE, LINE
 from subbyte.streams import is_terminal, say
 from subbyte.tune.strategy import describe_strategies
+from subbyte.workload.sparsity import FOUND
 
 if TYPE_CHECKING:
     from subbyte.records.result import Result
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
 DEFAULT_TRIALS = 100
 FALLS_SHORT = 1
+
+
+USUAL_SPACE = "paper"
 
 
 def add_parser(subparsers: Any) -> None:
@@ -74,8 +78,8 @@ def add_parser(subparsers: Any) -> None:
         help="top-k re-measurement: the N fastest again, side by side (default 5; made-up times: 0)")  # fmt: skip
     add("--finalists", dest="top_k", type=natural_number, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     add("--landscape", metavar="FILE", help="replay this landscape (a file or a shipped name)")
-    add("--space", metavar="KIND", default="paper",
-        help=f"{kind_list()}; default paper")  # fmt: skip
+    add("--space", metavar="KIND", default=USUAL_SPACE,
+        help=f"{kind_list()}; default {USUAL_SPACE}")  # fmt: skip
     add_arch_argument(parser, default=None)
     add("--set", metavar="SWITCH=VALUE", dest="settings", action="append", default=[],
         help="a switch of the whole space, such as layout=nhwc; several may follow")  # fmt: skip
@@ -87,13 +91,15 @@ def _indented(text: str) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Tune, print the report; 1 when a workload has no working configuration, 130 after Ctrl-C."""
-    from subbyte.families.registry import kind_named
+    from subbyte.families.registry import finding_zeros, kind_named
     from subbyte.measure.runner import parse_device
     from subbyte.tune import tune
     from subbyte.tune.network import is_network
 
     parse_device(args.device)
     take_sparsity(args)
+    if args.sparsity == FOUND and args.space == USUAL_SPACE:
+        args.space = next(iter(finding_zeros().kinds))
     if args.report is not None:
         prove_writable(args.report, "report", parents=True)
     kind, family = kind_named(args.space)

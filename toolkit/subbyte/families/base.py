@@ -200,6 +200,19 @@ class Family(FormerNames, ABC):
         that skip them are expected to be faster."""
         return "no kernel of it skips zeros"
 
+    finds_zeros: ClassVar[bool] = False
+    """Its kernels find out while they run which products to leave out, of either operand: ``--sparsity condense``."""
+
+    def dense_at(self, workload: ConvWorkload, density: float) -> str | None:
+        """Of a family that finds zeros: why dense kernels are to be taken where this share of both operands is not 0;
+        None where finding zeros is faster."""
+        return "its kernels find no zeros"
+
+    def keeps(self, plan: Plan, x: NDArray[np.int8], w: NDArray[np.int8]) -> dict[str, float] | None:
+        """Of a kernel that finds zeros, by name: the share of the products that it keeps of these operands, as expected
+        and as counted, and what else it takes from them. None of other kernels."""
+        return None
+
     @abstractmethod
     def estimate(self, plan: Plan) -> float:
         """A rough count of cycles, good enough to rank configurations of one workload."""

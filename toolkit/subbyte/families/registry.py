@@ -19,6 +19,7 @@ _LINES: dict[str, str] = {
     "bits": "subbyte.families.bits.family:BITS",
     "bmma": "subbyte.families.bmma.family:BMMA",
     "popc": "subbyte.families.popc.family:POPC",
+    "condense": "subbyte.families.condense.family:CONDENSE",
 }
 """Name -> where its object is. The order is that of lists and of questions."""
 
@@ -75,6 +76,15 @@ def family_named(name: str) -> Family:
         if wanted in (family.name, *family.aliases):
             return family
     raise InvalidInput(f"family={shown(name)}: {did_you_mean(wanted, family_names())}")
+
+
+def finding_zeros(family: str = "auto") -> Family:
+    """The family whose kernels find zeros anywhere while they run. Raises InvalidInput for another family."""
+    asked = [one for one in asked_families(family) if one.finds_zeros]
+    if not asked:
+        able = [one.name for one in families().values() if one.finds_zeros]
+        raise InvalidInput(f"family={shown(family)}: its kernels find no zeros; those of {' or '.join(able)} do")
+    return asked[0]
 
 
 def asked_families(family: str = "auto") -> list[Family]:

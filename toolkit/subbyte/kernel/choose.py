@@ -10,12 +10,12 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from subbyte.arguments import checked
+from subbyte.arguments import checked, number
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
-from subbyte.errors import BuildFailed, Unsupported
+from subbyte.errors import BuildFailed, InvalidInput, Unsupported, shown
 from subbyte.families.base import Family, Plan
-from subbyte.families.registry import asked_families, config_from_dict, family_of, newest_first, usual
+from subbyte.families.registry import asked_families, config_from_dict, family_of, finding_zeros, newest_first, usual
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.coverage import covered
 from subbyte.kernel.default import TRIES, default_config
@@ -29,7 +29,7 @@ from subbyte.workload import workload as workload_named
 from subbyte.workload.coverage import dense_types, int4_alone
 from subbyte.workload.operand import DENSE
 from subbyte.workload.precision import INT4
-from subbyte.workload.sparsity import with_sparsity
+from subbyte.workload.sparsity import FOUND, with_sparsity
 
 RECORDS, FUSED = (Path(__file__).with_name(name) for name in ("best.json", "fused.json"))
 MANY = 5
@@ -62,6 +62,7 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     reads: str = "",
     writes: str = "",
     sparsity: str = DENSE,
+    density: float | None = None,
 ) -> Kernel:
     """The kernel to use for ``workload``: the fastest recorded one, else the one estimated fastest of the newest
     instruction that covers the convolution. ``Kernel.reason`` says why.
@@ -69,12 +70,22 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     ``family`` (the name of one of :func:`subbyte.families.families`) asks for one family alone; the other options
     are those of :func:`subbyte.build`. ``reads`` and ``writes`` ask for kernels whose input and output words have this
     form: in a chain ``argument("Out").form`` of one kernel is ``argument("A").form`` of the next. ``sparsity`` is that
-    of the weights, ``dense``, ``2:4`` or ``blocks:0.25``; a dense kernel is taken where that is faster. No GPU is
-    needed. Raises InvalidInput for an unknown workload, architecture or option, Unsupported with the reason when no
-    family that was asked for covers it.
+    of the weights, ``dense``, ``2:4`` or ``blocks:0.25``, for which a dense kernel is taken where that is faster; ``condense`` asks for
+    a kernel that finds zeros anywhere in both operands; with the ``density`` of both, the share that is not 0, a dense
+    one is taken where it is faster. No GPU is needed.
+    Raises InvalidInput for an unknown workload, architecture or option, Unsupported with the reason when no family that
+    was asked for covers it.
     """
     found = with_sparsity(workload_named(workload), sparsity)
     target = arch_named(arch) if isinstance(arch, str) else arch
+    if sparsity == FOUND:
+        finding = finding_zeros(family)
+        family, reason = finding.name, None if density is None else finding.dense_at(found, number(density, "density"))
+        if reason is not None:
+            dense = compile(found, target, output=output, clip=clip, requant=requant, reads=reads, writes=writes)
+            return replace(dense, reason=f"{dense.reason}; {reason}")
+    elif density is not None:
+        raise InvalidInput(f"density={shown(density)}: it is of sparsity={FOUND!r}; leave it away")
     failed: list[str] = []
     for choice in _choices(found, target, family, output, reads, writes):
         try:

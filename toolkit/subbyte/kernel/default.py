@@ -8,7 +8,7 @@ from itertools import islice
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import Unsupported
-from subbyte.families.registry import newest_first, usual
+from subbyte.families.registry import finding_zeros, newest_first, usual
 from subbyte.kernel.recommended import recommendation
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
@@ -40,3 +40,12 @@ def default_configs(workload: ConvWorkload, arch: Arch | str) -> Iterator[Config
             yield from islice(family.candidates(workload, target), TRIES)
         return
     raise Unsupported(f"{workload}: no kernel computes it on {target.name}: {reason.removeprefix('not covered: ')}")
+
+
+def finding_configs(workload: ConvWorkload, arch: Arch | str) -> Iterator[Configuration]:
+    """Configurations of kernels that find zeros, the one estimated fastest first. Raises Unsupported where none can be
+    built."""
+    target, family = arch if isinstance(arch, Arch) else arch_named(arch), finding_zeros()
+    if reason := family.covers(workload, target):
+        raise Unsupported(f"{workload} on {target.name} in the {family.name} family: {reason}")
+    yield from islice(family.candidates(workload, target), TRIES)

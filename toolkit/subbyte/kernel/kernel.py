@@ -27,7 +27,7 @@ from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 from subbyte.workload.operand import DENSE
 from subbyte.workload.precision import SUMS
-from subbyte.workload.sparsity import with_sparsity
+from subbyte.workload.sparsity import FOUND, with_sparsity
 
 if TYPE_CHECKING:
     from subbyte.device.arch import Arch
@@ -279,14 +279,16 @@ def build(
     ``bipolar1+pool2``, ``bipolar1+add64+keep`` (:class:`subbyte.numerics.fusion.Fusion`). ``clip`` lies within the
     output type. ``requant`` is
     ``fixed`` (one multiplication) or ``general`` (any multiplier and shift). ``sparsity`` is that of the weights,
-    ``dense``, ``2:4`` or ``blocks:0.25``. Raises InvalidInput for an unknown workload, architecture or sparsity,
-    Unsupported with the reason when the configuration cannot be built, BuildFailed.
+    ``dense``, ``2:4`` or ``blocks:0.25``; ``condense`` asks for a kernel that finds zeros anywhere, where no configuration is given.
+    Raises InvalidInput for an unknown workload, architecture or sparsity, Unsupported with the
+    reason when the configuration cannot be built, BuildFailed.
     """
-    from subbyte.kernel.default import default_configs
+    from subbyte.kernel.default import default_configs, finding_configs
 
     found = with_sparsity(workload_named(workload), sparsity)
     failed: BuildFailed | None = None
-    for chosen in default_configs(found, arch) if config is None else [config]:
+    usual = finding_configs if sparsity == FOUND else default_configs
+    for chosen in usual(found, arch) if config is None else [config]:
         kernel = Kernel(steps.make_plan(found, chosen, arch, output, clip, requant))
         try:
             _ = kernel.cubin

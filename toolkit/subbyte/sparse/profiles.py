@@ -20,6 +20,8 @@ from subbyte.sparse.photographs import profile as photograph
 
 LARGEST_FILE = 1 << 30
 """Bytes of the arrays of a profile, unpacked."""
+TILE_PIXELS, TILE_CHANNELS = 224, 32
+"""What a block of the dense kernels multiplies of the activations at a time."""
 _UNREADABLE = (
     OSError, ValueError, EOFError, MemoryError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error
 )  # fmt: skip
@@ -39,6 +41,10 @@ class Profile:
     levels: float
     """Mean of ceil(a / 8) / 4 over these runs: the share of OHMMA that the side of A issues."""
     levels_iid: float
+    empty_tiles: float = 0.0
+    """Share of tiles of 224 neighbouring pixels times 32 channels without any non-zero: what a dense kernel on today's
+    GPU would have to find to leave out a step of its activations. Smaller arrays: of as much as there is."""
+    empty_tiles_iid: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -55,11 +61,13 @@ class Profiles(InfoRecord):
 
     def table(self) -> Table:
         """One row for each array."""
-        heads = ("array", "density", "empty runs of 32", "i.i.d.", "OHMMA issued (A)", "i.i.d.")
+        heads = ("array", "density", "empty runs of 32", "i.i.d.", "OHMMA issued (A)", "i.i.d.",
+                 "empty tiles of 224x32", "i.i.d.")  # fmt: skip
         rows = tuple(
-            (one.name, one.density, one.empty_runs, one.empty_runs_iid, one.levels, one.levels_iid)
+            (one.name, one.density, one.empty_runs, one.empty_runs_iid, one.levels, one.levels_iid,
+             one.empty_tiles, one.empty_tiles_iid)
             for one in self.arrays
-        )
+        )  # fmt: skip
         return Table(heads, rows)
 
     def text(self) -> str:
@@ -140,4 +148,14 @@ def _one(name: str, values: NDArray[Any]) -> Profile:
     return Profile(
         name, tuple(values.shape), density, float((runs == 0).mean()), float(chance[0]),
         float((-(-runs // 8)).mean() / 4), float(chance @ -(-np.arange(size + 1) // 8) / 4),
+        *_tiles(mask, density),
     )  # fmt: skip
+
+
+def _tiles(mask: NDArray[np.bool_], density: float) -> tuple[float, float]:
+    """Shares of tiles of a block's pixels times 32 channels that are empty: of a map, of independent zeros."""
+    pixels = mask.reshape(-1, mask.shape[-1]) if mask.ndim > 1 else mask.reshape(-1, 1)
+    rows, channels = min(TILE_PIXELS, pixels.shape[0]), min(TILE_CHANNELS, pixels.shape[1])
+    whole = pixels[: pixels.shape[0] // rows * rows, : pixels.shape[1] // channels * channels]
+    some = whole.reshape(-1, rows, whole.shape[1] // channels, channels).any(axis=(1, 3))
+    return float(1 - some.mean()), float((1 - density) ** (rows * channels))

@@ -242,17 +242,37 @@ def load_shared4(target: Any, place: int, address: Any) -> None:
     emit(T.ptx["ld.shared.b32"](target[place], address))
 
 
-def count_bits(target: Any, word: Any) -> None:
-    """How many bits of a word are 1."""
-    emit(T.ptx.popc.b32(target, word))
-
-
-def from_lane(target: Any, value: Any, mask: int) -> None:
-    """The value of the lane whose number differs in the bits of ``mask``."""
-    full = T.uint32(FULL_WARP)
-    emit(T.ptx.shfl_sync.bfly.b32(target, value, T.uint32(mask), T.uint32(0x1F), full))
-
-
 def remote_arrive(address: Any) -> None:
     """Arrive at a barrier in a block of the cluster, by its address in the cluster's window."""
     emit(T.ptx["mbarrier.arrive.shared::cluster.b64"](address))
+
+
+def load_transposed(target: Any, address: Any) -> None:
+    """Four 8 x 8 matrices of 16-bit halves from shared memory, transposed: lane ``8 i + r`` gives the address of the 16
+    bytes of row r of matrix i; lane ``4 g + q`` gets halves g of rows ``2 q`` and ``2 q + 1`` of each matrix."""
+    emit(T.ptx["ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"](*[target[i] for i in range(4)], address))
+
+
+def count_bits(target: Any, value: Any) -> None:
+    """How many bits of a word are set."""
+    emit(T.ptx["popc.b32"](target, value))
+
+
+def highest_bit(target: Any, value: Any) -> None:
+    """The number of the highest bit that is set; all ones of 0."""
+    emit(T.ptx["bfind.u32"](target, value))
+
+
+def shift_left(target: Any, value: Any, by: Any) -> None:
+    """``target = value << by``, 0 where ``by`` is more than 31."""
+    emit(T.ptx["shl.b32"](target, value, by))
+
+
+def exchange(target: Any, value: Any, distance: int) -> None:
+    """The value of the lane whose number differs in the bits of ``distance``."""
+    emit(T.ptx.shfl_sync.bfly.b32(target, value, T.uint32(distance), T.uint32(0x1F), T.uint32(FULL_WARP)))
+
+
+def most_of_warp(target: Any, value: Any) -> None:
+    """The largest of the unsigned values of all lanes of a warp (sm_80 and later)."""
+    emit(T.ptx["redux_sync.max.u32"](target, value, T.uint32(FULL_WARP)))

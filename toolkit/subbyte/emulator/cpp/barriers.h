@@ -174,6 +174,20 @@ uint32_t elect(int instruction, uint32_t mask) {
   return leader;
 }
 
+// redux.sync.max.u32: the largest value of the lanes of the mask.
+static void perform_largest(Thread* const* lanes, uint32_t mask) {
+  uint32_t largest = 0;
+  for (int i = 0; i < 32; i++)
+    if (lanes[i]) largest = std::max(largest, *(uint32_t*)lanes[i]->meeting.operands);
+  for (int i = 0; i < 32; i++)
+    if (lanes[i]) *(uint32_t*)lanes[i]->meeting.operands = largest;
+}
+
+uint32_t largest_of_warp(int instruction, uint32_t value, uint32_t mask) {
+  meet_warp(mask, instruction, perform_largest, &value);
+  return value;
+}
+
 // ---- registers of a warpgroup --------------------------------------------------------------------------------------
 
 struct RegisterRequest {

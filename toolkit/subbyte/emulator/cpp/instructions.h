@@ -25,6 +25,7 @@ uint32_t move_matrix(int instruction, uint32_t value);
 
 void store_matrix(int instruction, int count, bool transposed, const uint32_t* words, uint32_t shared_address);
 uint32_t elect(int instruction, uint32_t mask);  // the elected lane
+uint32_t largest_of_warp(int instruction, uint32_t value, uint32_t mask);
 
 // ---- Hopper --------------------------------------------------------------------------------------------------------
 struct WgmmaShape {
@@ -81,6 +82,9 @@ inline uint32_t largest_halves(uint32_t a, uint32_t b) {
   const uint32_t high = uint16_t(larger(int16_t(a >> 16), int16_t(b >> 16)));
   return high << 16 | low;
 }
+
+// The number of the highest bit that is set, all ones of 0: bfind.
+inline uint32_t highest_bit(uint32_t value) { return value ? 31 - uint32_t(__builtin_clz(value)) : ~0u; }
 
 inline uint32_t permute_bytes(uint32_t low, uint32_t high, uint32_t selector) {
   const uint64_t bytes = uint64_t(high) << 32 | low;

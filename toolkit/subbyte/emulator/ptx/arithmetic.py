@@ -67,6 +67,7 @@ EMITTERS: Emitters = (
     (r"(mul|mad)\.wide\.[us]32$", _multiply_wide),
     (r"not\.b32$", call("{0} = ~{1};")),
     (r"neg\.s32$", call("{0} = 0 - {1};")),
+    (r"bfind\.u32$", call("{0} = emulator::highest_bit({1});")),
     (r"popc\.b32$", call("{0} = __builtin_popcount({1});")),
     (r"setp\.(eq|ne|lt|le|gt|ge)\.[bus]32$", _compare),
     (r"selp\.[bus]32$", call("{0} = {3} ? {1} : {2};")),

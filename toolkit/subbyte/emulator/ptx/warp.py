@@ -1,4 +1,4 @@
-"""Instructions of a warp: mma.sync, shuffles, ldmatrix, stmatrix, movmatrix, elect."""
+"""Instructions of a warp: mma.sync, shuffles, ldmatrix, stmatrix, movmatrix, elect, redux."""
 
 from __future__ import annotations
 
@@ -93,4 +93,5 @@ EMITTERS: Emitters = (
     (r"stmatrix\.sync\.aligned\.m8n8\.x[124](\.trans)?\.shared(::cta)?\.b16$", _store_matrix),
     (r"movmatrix\.sync\.aligned\.m8n8\.trans\.b16$", call("{0} = emulator::move_matrix({n}, {1});")),
     (r"elect\.sync$", _elect),
+    (r"redux\.sync\.max\.u32$", call("{0} = emulator::largest_of_warp({n}, {1}, {2});")),
 )

@@ -48,7 +48,7 @@ class RingEpilogue(Epilogue):
         for i, value in enumerate(sums):
             T.buffer_store(rest, value, [i])
             T.buffer_store(sent, T.Select(upper, self.four[i], rest[i]), [i])
-            op.from_lane(others[i], sent[i], 1)
+            op.exchange(others[i], sent[i], 1)
         place = bind("pair_channel", channel - self.q * 8 + self.q // 2 * 16 + self.q % 2 * 4)
         store(place, [T.Select(upper, others[i], self.four[i]) for i in range(4)])
         store(place + 8, [T.Select(upper, rest[i], others[i]) for i in range(4)])
@@ -162,7 +162,7 @@ class Consumer:
         other = registers("other_bits", 1)
         for i in range(2 * plan.planes):
             for mask in (1, 2):
-                op.from_lane(other[0], self.bits[i], mask)
+                op.exchange(other[0], self.bits[i], mask)
                 T.buffer_store(self.bits, self.bits[i] + other[0], [i])
 
     def _release(self, slot: Any) -> None:

@@ -1,0 +1,19 @@
+"""What can be shown of a kernel that finds zeros: the records of its topics are in the modules of this folder."""
+
+from subbyte.families.condense.explain.kept import KeptProducts, kept_products
+from subbyte.families.topic import Option, Topic
+from subbyte.info_record import InfoRecord
+
+TOPICS: dict[str, Topic[InfoRecord]] = {
+    "condense": Topic(
+        "What tiles keep of a product whose operands have zeros anywhere, expected and counted on random ones.",
+        "subbyte explain condense gemm4096 --density 0.05",
+        KeptProducts,
+        kept_products,
+        (
+            Option("density", "share of values that are not 0, of both operands, or of rows and columns: 0.05,0.2 "
+                   "(default 0.05)", "0.05", "text", "D"),
+            Option("seed", "of the operands that are counted (default 0)", 0, "seed"),
+        ),
+    ),
+}  # fmt: skip
