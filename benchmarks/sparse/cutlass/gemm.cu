@@ -26,14 +26,18 @@ using Rows = cutlass::layout::RowMajor;
 using Columns = cutlass::layout::ColumnMajor;
 using Sizes = cute::Shape<int, int, int, int>;
 
+using Schedule = cutlass::gemm::JOINED(KernelTmaWarpSpecialized, SCHEDULE);
+using Store = cute::conditional_t<cute::is_same_v<Schedule, cutlass::gemm::KernelTmaWarpSpecializedCooperative>,
+                                  cutlass::epilogue::TmaWarpSpecializedCooperative,
+                                  cutlass::epilogue::TmaWarpSpecialized>;
 using Epilogue = typename cutlass::epilogue::collective::CollectiveBuilder<
     cutlass::arch::Sm90, cutlass::arch::OpClassSparseTensorOp, Tile, Cluster,
     cutlass::epilogue::collective::EpilogueTileAuto, int32_t, float, void, Columns, 16, int8_t, Columns, 16,
-    cutlass::epilogue::JOINED(TmaWarpSpecialized, SCHEDULE)>::CollectiveOp;
+    Store>::CollectiveOp;
 using Mainloop = typename cutlass::gemm::collective::CollectiveBuilder<
     cutlass::arch::Sm90, cutlass::arch::OpClassSparseTensorOp, int8_t, Rows, 32, int8_t, Columns, 16, int32_t, Tile,
     Cluster, cutlass::gemm::collective::StageCountAutoCarveout<sizeof(typename Epilogue::SharedStorage)>,
-    cutlass::gemm::JOINED(KernelTmaWarpSpecialized, SCHEDULE)>::CollectiveOp;
+    Schedule>::CollectiveOp;
 using Kernel = cutlass::gemm::kernel::GemmUniversal<Sizes, Mainloop, Epilogue>;
 using Gemm = cutlass::gemm::device::GemmUniversalAdapter<Kernel>;
 using Config = typename Mainloop::SparseConfig;
