@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from benchmarks.shared.command import answering, parser_of
 from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput, WrongResult
 from subbyte.files import prove_writable, write_file
-from subbyte.gpu.device import CudaDevice
+from subbyte.gpu.device import CudaDevice, DeviceBuffer
 from subbyte.gpu.launched import GpuKernel
 from subbyte.gpu.telemetry import Telemetry
 from subbyte.gpu.timing import TimingProtocol, command_line
@@ -35,6 +35,8 @@ CELLS = tuple(f"resnet50.stage{stage}@8" for stage in (2, 3, 4, 5))
 KERNELS = ("dense", "bitmap", "csr_warp", "csr_thread")
 PROTOCOL = TimingProtocol(launches=20, warmup_ms=0.5, min_total_ms=3.0, repeats=3, cold=False, spin_up_ms=300.0)
 ROUNDS = 7
+POISON = 0x5A5A5A5A
+"""What outputs hold before the first run."""
 TEXT = Path(__file__).parent / "im2col.cu"
 Words = NDArray[np.uint32]
 
@@ -191,13 +193,23 @@ def measured(
     """The kernels on one map, compared and timed in turns. Raises WrongResult."""
     wanted, given = lowered(shape, x), inputs(shape, x)
     opened: dict[str, GpuKernel] = {}
+    held: list[DeviceBuffer] = []
     samples: dict[str, list[float]] = {}
     try:
         for kernel in KERNELS:
-            words = given[kernel]
-            launch = shape.launch(kernel, {name: one.size for name, one in words.items()})
-            opened[kernel] = GpuKernel(cubin, launch, device)
-            wrong = int((decoded(shape, kernel, opened[kernel].run(dict(words))) != wanted).sum())
+            launch = shape.launch(kernel, {name: one.size for name, one in given[kernel].items()})
+            buffers = {one.name: device.upload(given[kernel].get(one.name, np.full(one.shape, POISON, np.uint32)))
+                       for one in launch.arguments}  # fmt: skip
+            held += buffers.values()
+            for buffer in buffers.values():
+                buffer.shared = True
+            # What a slot has beyond its values is never written: to the launcher outputs are buffers like the others.
+            given_all = replace(launch, arguments=tuple(replace(one, role="in") for one in launch.arguments))
+            opened[kernel] = GpuKernel(cubin, given_all, device)
+            opened[kernel].time(PROTOCOL, buffers, telemetry)
+            found = {one.name: buffers[one.name].download(one.shape, one.dtype)
+                     for one in launch.arguments if one.role == "out"}  # fmt: skip
+            wrong = int((decoded(shape, kernel, found) != wanted).sum())
             if wrong:
                 raise WrongResult(f"im2col_{kernel}: {wrong} of {wanted.size} elements differ")
             samples[kernel] = []
@@ -207,6 +219,8 @@ def measured(
     finally:
         for one in opened.values():
             one.close()
+        for buffer in held:
+            buffer.free()
     return [
         {"kernel": kernel, "microseconds": statistics.median(times), "samples": times, "elements": wanted.size,
          "wrong": 0, "nonzeros": int(np.count_nonzero(wanted))}
