@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-PARTS = ["texts", "measure", "table", "collect", "model", "opponents", "im2col", "compact"]
+PARTS = ["texts", "measure", "table", "collect", "model", "opponents", "im2col", "compact", "opponents-table"]
 
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[2])  # the folder itself would hide modules of others
