@@ -9,7 +9,7 @@ sums of the case, element by element; what cannot run, or is wrong, becomes a li
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +27,6 @@ PIXELS = 32
 VECTOR = 16
 """Bytes that the lowering copies at a time."""
 WARM = 3
-ALGORITHMS = 64
-"""Of cuSPARSELt that are tried at most."""
 
 
 @dataclass
@@ -111,7 +109,8 @@ def cublas(product: Product, _: ExitStack) -> Iterator[tuple[str, Callable[[], N
 
 
 def cusparselt(product: Product, _: ExitStack) -> Iterator[tuple[str, Callable[[], None], dict[str, Any]]]:
-    """2:4 int8 to int8 with a scale and to int32, through PyTorch, with the fastest algorithm each."""
+    """2:4 int8 to int8 with a scale and to int32, through PyTorch, with the algorithm that its own search finds
+    fastest."""
     torch = product.torch
     kept, x = torch._cslt_compress(product.weights), product.lowered.t()
     scale = torch.full((len(product.weights),), SCALE, dtype=torch.float32, device=x.device)
@@ -120,39 +119,18 @@ def cusparselt(product: Product, _: ExitStack) -> Iterator[tuple[str, Callable[[
         name = str(kind).removeprefix("torch.")
         try:
             given = {"out_dtype": kind, "transpose_result": True, **more}
-            best, times = fastest_algorithm(product, kept, x, given)
+            best = int(torch._cslt_sparse_mm_search(kept, x, **given))
 
             def launch(given: dict[str, Any] = given, best: int = best) -> Any:
                 return torch._cslt_sparse_mm(kept, x, alg_id=best, **given)
 
             error = product.check(launch(), how)
-            about = {"error": error, "output": name, "algorithm": best, "tried": times}
+            about = {"error": error, "output": name, "algorithm": best}
             yield f"cuSPARSELt 2:4 int8 to {name}", launch, about
         except (RuntimeError, WrongResult, TypeError) as problem:
             failed.append(f"{name}: {problem}")
     if failed:
         raise Unsupported("; ".join(failed)[:300])
-
-
-def fastest_algorithm(product: Product, kept: Any, x: Any, given: dict[str, Any]) -> tuple[int, dict[int, float]]:
-    """The algorithm of cuSPARSELt that takes least, and the microseconds of each that runs."""
-    torch, times = product.torch, dict[int, float]()
-    for number in range(ALGORITHMS):
-        try:
-            for _ in range(WARM):
-                torch._cslt_sparse_mm(kept, x, alg_id=number, **given)
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
-                for _ in range(WARM):
-                    torch._cslt_sparse_mm(kept, x, alg_id=number, **given)
-            graph.replay()
-            times[number] = min(product.device.elapsed_us(graph.replay) for _ in range(3)) / WARM
-            graph.reset()
-        except RuntimeError:
-            if number:
-                break  # there are no more
-            raise
-    return min(times, key=times.__getitem__), {number: round(us, 3) for number, us in times.items()}
 
 
 def semi_structured(product: Product, _: ExitStack) -> Iterator[tuple[str, Callable[[], None], dict[str, Any]]]:
@@ -190,6 +168,22 @@ def cusparse_blocks(product: Product, _: ExitStack) -> Iterator[tuple[str, Calla
 
     error = product.check(launch().t(), "half")
     yield "torch.sparse blocks of 32 x 32, float16", launch, {"error": error, "output": "float16"}
+
+
+class ContextLost(Exception):
+    """A side that left the GPU's context unusable: the process has to end. ``side``: its label."""
+
+    def __init__(self, side: str, reason: str) -> None:
+        super().__init__(f"{side}: {reason}")
+        self.side, self.reason = side, reason.splitlines()[0][:200]
+
+
+def settled(device: TorchDevice, side: str) -> None:
+    """Wait for the GPU. Raises ContextLost when that fails: no later call would succeed."""
+    try:
+        device.synchronize()
+    except RuntimeError as error:
+        raise ContextLost(side, str(error)) from None
 
 
 class Cutlass:
@@ -246,10 +240,11 @@ class Cutlass:
 
 
 def library_sides(
-    product: Product, stack: ExitStack, cutlass: Make | str
+    product: Product, stack: ExitStack, cutlass: Make | str, crashed: Mapping[str, str]
 ) -> tuple[list[Side], list[dict[str, str]]]:  # fmt: skip
     """Each library's sides of a product, those that multiply 2:4 weights also with the lowering; and what is absent,
-    with the reason. ``cutlass``: its products, or why there are none."""
+    with the reason. ``cutlass``: its products, or why there are none; ``crashed``: labels that are left alone, and
+    why. Raises ContextLost."""
     makes: dict[str, Make | str] = {
         "cuBLAS dense int8": cublas, "cuSPARSELt": cusparselt, "CUTLASS 2:4": cutlass,
         "PyTorch semi-structured, CUTLASS": semi_structured, "cuSPARSE CSR": cusparse,
@@ -258,6 +253,8 @@ def library_sides(
     sides, absent = [], []
     for label, make in makes.items():
         try:
+            if label in crashed:
+                raise Unsupported(crashed[label])
             if isinstance(make, str):
                 raise MissingDependency(make)
             for name, launch, about in make(product, stack):
@@ -266,7 +263,11 @@ def library_sides(
                 if product.lower is not None and label in ("cuSPARSELt", "CUTLASS 2:4"):
                     both = after(product.lower, launch)
                     sides.append(Side(f"{name}, with lowering", about, product.device, both, 0))
+            settled(product.device, label)
+        except ContextLost:
+            raise
         except Exception as error:  # libraries raise what they like; each is recorded
+            settled(product.device, label)
             absent.append({"side": label, "reason": f"{type(error).__name__}: {error}"[:300]})
     if product.lower is not None:
         sides.append(Side("lowering", {"side": "lowering"}, product.device, product.lower, 0))

@@ -31,7 +31,7 @@ from benchmarks.shared import kernel_pack
 from benchmarks.shared.command import again, answering, parser_of
 from benchmarks.shared.gpu_case import GpuCase
 from benchmarks.shared.kernel_pack import Packed, family_of
-from benchmarks.sparse.libraries import Cutlass, Make, library_sides, product_of
+from benchmarks.sparse.libraries import ContextLost, Cutlass, Make, library_sides, product_of, settled
 from benchmarks.sparse.texts import WEIGHTS
 from subbyte.device.arch import arch
 from subbyte.errors import InvalidInput, SubbyteError, Unsupported, WrongResult
@@ -55,10 +55,13 @@ POINTWISE = [f"resnet50.stage{stage}.reduce1x1@{batch}" for batch in (8, 64, 256
 POINTWISE += [f"resnet50.stage{stage}.expand1x1@64" for stage in (2, 3, 4, 5)]
 CELLS = ["gemm4096", *STAGES, *POINTWISE]
 RUNS = 2
+LOST, ATTEMPTS = 75, 12
+"""Exit status of a process whose GPU context a library made unusable; processes of a run at most."""
 HOW = RoundProtocol(rounds=12, sample_ms=2.0, warmup_ms=0.3)
 HOW_SLOW = replace(HOW, launches=2)
 SLOW = ("cuSPARSE CSR", "torch.sparse blocks")
-"""Sides of which a graph holds fewer launches."""
+"""Sides of which a graph holds fewer launches; they are left out where the turns fail."""
+TURNS = "the turns"
 TRIED = 64
 """Configurations that are tried until one can be built."""
 
@@ -85,9 +88,11 @@ def main(arguments: Sequence[str]) -> int:
         return one_run(asked)
     end = time.monotonic() + asked.seconds
     for number in range(1, RUNS + 1):
-        left = (end - time.monotonic()) / (RUNS + 1 - number)
-        more = ["--run", str(number), "--seconds", str(left)]
-        subprocess.run(again("sparse opponents", arguments, *more), check=False)
+        until = time.monotonic() + (end - time.monotonic()) / (RUNS + 1 - number)
+        for _ in range(ATTEMPTS):
+            more = ["--run", str(number), "--seconds", str(until - time.monotonic())]
+            if subprocess.run(again("sparse opponents", arguments, *more), check=False).returncode != LOST:
+                break
     return 0 if asked.out.exists() else 1
 
 
@@ -143,9 +148,17 @@ def one_run(asked: Namespace) -> int:
         if time.monotonic() > end:
             record["left"].append({"cell": cell, "run": asked.run})
             continue
-        started = time.monotonic()
+        if any(one["cell"] == cell and run["run"] == asked.run for one in record["cells"] for run in one["runs"]):
+            continue
+        started, crashed = time.monotonic(), record["crashed"].setdefault(cell, {})
         try:
-            run = measured(asked.run, workload, packed[workload], device, torch_device, cutlass, known)
+            run = measured(asked.run, workload, packed[workload], device, torch_device, cutlass, known, crashed)
+        except ContextLost as error:
+            for side in SLOW if error.side == TURNS else (error.side,):
+                crashed[side] = f"{error.reason}; left out after that"
+            write_record(asked.out, record)
+            print(f"run {asked.run} {cell}: {error.side}: {error.reason}", flush=True)
+            return LOST
         except (SubbyteError, RuntimeError) as error:  # the other layers go on
             record["left"].append({"cell": cell, "run": asked.run, "reason": str(error)[:300]})
             print(f"run {asked.run} {cell}: {error}", flush=True)
@@ -167,45 +180,68 @@ def begun(path: Path, device: CudaDevice) -> dict[str, Any]:
         return dict(json.loads(path.read_text(encoding="utf-8")))
     return {
         "format": "subbyte-sparse-opponents", "schema": 1, "command": command_line(), "gpu": device.info.to_dict(),
-        "versions": versions(), "protocol": HOW.to_dict(), "weights": WEIGHTS, "cells": [], "left": [],
+        "versions": versions(), "protocol": HOW.to_dict(), "weights": WEIGHTS, "cells": [], "left": [], "crashed": {},
     }  # fmt: skip
 
 
 def measured(
     number: int, workload: ConvWorkload, kernels: list[Packed], device: CudaDevice, torch_device: TorchDevice,
-    cutlass: Make | str, known: list[dict[str, Any]],
+    cutlass: Make | str, known: list[dict[str, Any]], crashed: dict[str, str],
 ) -> dict[str, Any]:  # fmt: skip
     """One run of a layer: all its sides, in turns."""
-    case = GpuCase(workload)
     with ExitStack() as stack:
-        replays, slow, entries = Replays(stack, HOW), Replays(stack, HOW_SLOW), list[Entry]()
-        sides, absent = our_sides(stack, kernels, case, device)
-        side, plan = plan_of_cudnn(workload, known)
-        if plan:
-            found, missing = baseline_sides(stack, case, torch_device, None, side, (plan,), False)
-            sides += found
-            absent += missing
-        else:
-            absent.append({"side": side, "reason": "the search of cuDNN's plans has none of this layer"})
         try:
-            found, missing = library_sides(product_of(case, torch_device), stack, cutlass)
-            sides += found
-            absent += missing
-        except (SubbyteError, RuntimeError) as error:
-            absent.append({"side": "products of matrices", "reason": str(error)[:300]})
-        kept = []
-        for side in sides:
-            try:
-                timed = slow if side.about["side"] in SLOW else replays
-                entries.append(Entry(side.name, "hot", timed.hot(side.device, side.launch)))
-                kept.append({"name": side.name, **side.about})
-            except Exception as error:  # what cannot be captured is not measured
-                absent.append({"side": side.name, "reason": f"{type(error).__name__}: {error}"[:300]})
-        rng = random.Random(f"{workload.spec} {number}")
-        rounds = interleave(entries, HOW.rounds, rng, Telemetry(device.info.bus_id).snapshot)
-        run = run_of(number, now(), rounds, entries, kept, absent)
+            run = turns_of(stack, number, workload, kernels, device, torch_device, cutlass, known, crashed)
+        except ContextLost:
+            stack.pop_all()  # nothing can be freed any more: the process ends
+            raise
     torch_device.torch.cuda.empty_cache()
     return run
+
+
+def turns_of(
+    stack: ExitStack, number: int, workload: ConvWorkload, kernels: list[Packed], device: CudaDevice,
+    torch_device: TorchDevice, cutlass: Make | str, known: list[dict[str, Any]], crashed: dict[str, str],
+) -> dict[str, Any]:  # fmt: skip
+    """The sides, opened in ``stack``, and their turns. Raises ContextLost."""
+    case = GpuCase(workload)
+    replays, slow, entries = Replays(stack, HOW), Replays(stack, HOW_SLOW), list[Entry]()
+    sides, absent = our_sides(stack, kernels, case, device)
+    settled(torch_device, "subbyte")
+    cudnn, plan = plan_of_cudnn(workload, known)
+    if cudnn in crashed:
+        absent.append({"side": cudnn, "reason": crashed[cudnn]})
+    elif plan:
+        found, missing = baseline_sides(stack, case, torch_device, None, cudnn, (plan,), False)
+        sides += found
+        absent += missing
+        settled(torch_device, cudnn)
+    else:
+        absent.append({"side": cudnn, "reason": "the search of cuDNN's plans has none of this layer"})
+    try:
+        found, missing = library_sides(product_of(case, torch_device), stack, cutlass, crashed)
+        sides += found
+        absent += missing
+    except (SubbyteError, RuntimeError) as error:
+        absent.append({"side": "products of matrices", "reason": str(error)[:300]})
+    kept = []
+    for side in sides:
+        try:
+            timed = slow if side.about["side"] in SLOW else replays
+            entries.append(Entry(side.name, "hot", timed.hot(side.device, side.launch)))
+            kept.append({"name": side.name, **side.about})
+            settled(torch_device, side.about["side"])
+        except ContextLost:
+            raise
+        except Exception as error:  # what cannot be captured is not measured
+            settled(torch_device, side.about["side"])
+            absent.append({"side": side.name, "reason": f"{type(error).__name__}: {error}"[:300]})
+    rng = random.Random(f"{workload.spec} {number}")
+    try:
+        rounds = interleave(entries, HOW.rounds, rng, Telemetry(device.info.bus_id).snapshot)
+    except (SubbyteError, RuntimeError) as error:
+        raise ContextLost(TURNS, str(error)) from None
+    return run_of(number, now(), rounds, entries, kept, absent)
 
 
 def our_sides(
