@@ -73,12 +73,14 @@ def opponents(paths: Sequence[Path]) -> str:
     """All sides of all cells, and what is absent."""
     records = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
     found = times_of(records)
-    rows = [(cell, *(cell_text(column_of(sides, column)) for column in SIDES)) for cell, sides in found.items()]
+    rows = [
+        (cell, *(cell_text(column_of(sides, column)) for column in SIDES)) for cell, sides in found.items() if sides
+    ]
     title = f"Microseconds, from {', '.join(f'`results/sparse/{path.name}`' for path in paths)}:"
     absent: dict[tuple[str, str], list[str]] = {}
     for record in records:
         for cell in record["cells"]:
-            for run in cell["runs"]:
+            for run in (run for run in cell["runs"] if run["entries"]):
                 for one in run["absent"]:
                     cells = absent.setdefault((one["side"], one["reason"].split("Exception raised")[0].strip()), [])
                     if cell["cell"] not in cells:

@@ -138,6 +138,13 @@ def test_a_binary_network(opened: Opened) -> None:
     tab.picture("12_binary_network", ".jp-Notebook")
 
 
+def test_sparsity_today(opened: Opened) -> None:
+    tab = opened("14_sparsity_today", 9000)
+    expect(tab.page.locator(".sb-bars svg[class]")).to_have_count(1)
+    answered(tab, 4)
+    tab.picture("14_sparsity_today", ".jp-Notebook")
+
+
 def test_hopper(opened: Opened) -> None:
     tab = opened("09_hopper", 9000)
     taps = tab.page.locator(".sb-taps")

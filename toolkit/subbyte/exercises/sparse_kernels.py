@@ -66,13 +66,11 @@ def check_nibble(function: Any) -> Feedback:
         return problem
     right = [first | second << 2 for first, second in pairs]
     if same(found, right):
-        return Feedback(
-            True, "Two indices of two bits, the first in the lower ones: 4, 8, 12, 9, 13, 14 are all there is."
-        )
+        return Feedback(True, "Two indices of two bits, the first in the lower ones: 4, 8, 12, 9, 13 and 14.")
     mistakes = [
         ([first << 2 | second for first, second in pairs], "The first index stands in the lower bits."),
         ([1 << first | 1 << second for first, second in pairs],
-         "That is a mask of four bits; stored are two indices. A mask would have as many bits, the hardware wants these."),
+         "That is a mask of four bits; the hardware wants two indices, of two bits each."),
     ]  # fmt: skip
     named = next((words for wrong, words in mistakes if same(found, wrong)), "")
     at = next(at for at, both in enumerate(zip(found, right, strict=True)) if not same(*both))
