@@ -3,7 +3,19 @@
 import sys
 from pathlib import Path
 
-PARTS = ["texts", "measure", "table", "collect", "exact", "accuracy", "networks", "papers", "papers-table", "ensembles"]
+PARTS = [
+    "texts",
+    "measure",
+    "table",
+    "collect",
+    "exact",
+    "accuracy",
+    "networks",
+    "papers",
+    "papers-table",
+    "ensembles",
+    "floating",
+]
 
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[2])  # the folder itself would hide modules of others

@@ -25,7 +25,7 @@ import subbyte
 from benchmarks.shared.command import answering, parser_of
 from benchmarks.shared.texts import compiled
 from benchmarks.sparse.texts import WEIGHTS
-from subbyte.errors import SubbyteError
+from subbyte.errors import BuildFailed, SubbyteError
 from subbyte.families import config_from_key, family_of
 from subbyte.files import prove_writable, write_file
 from subbyte.gpu.device import CudaDevice
@@ -170,8 +170,12 @@ def main(arguments: Sequence[str]) -> int:
             if isinstance(result, str):
                 failed.append({**entry, "cuda": "", "reason": result})
                 continue
-            found.append(cell.measure(entry, *result, device))
-            one = found[-1]
+            try:
+                one = cell.measure(entry, *result, device)
+            except BuildFailed as error:
+                failed.append({**entry, "cuda": "", "reason": str(error)[:300]})
+                continue
+            found.append(one)
             shown = [name, one["config"], one["output"], one.get("microseconds"), "wrong", one["wrong"]]
             print(*shown, one["refused"] or "", flush=True)
         if time.monotonic() < end:
