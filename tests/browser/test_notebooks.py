@@ -138,11 +138,12 @@ def test_a_binary_network(opened: Opened) -> None:
     tab.picture("12_binary_network", ".jp-Notebook")
 
 
-def test_sparsity_today(opened: Opened) -> None:
-    tab = opened("14_sparsity_today", 9000)
-    expect(tab.page.locator(".sb-bars svg[class]")).to_have_count(1)
+@pytest.mark.parametrize("name", ["13_dual_side_sparse", "14_sparsity_today"])
+def test_sparsity(name: str, opened: Opened) -> None:
+    tab = opened(name, 12000)
+    expect(tab.page.locator(".sb-bars-svg")).to_have_count(1)
     answered(tab, 4)
-    tab.picture("14_sparsity_today", ".jp-Notebook")
+    tab.picture(name, ".jp-Notebook")
 
 
 def test_hopper(opened: Opened) -> None:
