@@ -114,6 +114,7 @@ table: env ## write the tables of the READMEs from the raw results and records
 	@$(RUN) benchmarks/baselines table
 	@$(RUN) benchmarks/paper table
 	@$(RUN) benchmarks/sparse model
+	@$(RUN) benchmarks/sparse opponents-table
 	@$(RUN) tools/notebook_records.py table
 
 latency: env ## how quickly the views answer: key press to repaint in a real JupyterLab (minutes; run nothing else)

@@ -3,7 +3,20 @@
 import sys
 from pathlib import Path
 
-PARTS = ["texts", "measure", "table", "blocks", "collect", "model", "densities", "steps"]
+PARTS = [
+    "texts",
+    "measure",
+    "table",
+    "blocks",
+    "collect",
+    "model",
+    "densities",
+    "steps",
+    "opponents",
+    "im2col",
+    "compact",
+    "opponents-table",
+]
 
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[2])  # the folder itself would hide modules of others

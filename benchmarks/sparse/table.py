@@ -1,20 +1,25 @@
 """Print what records of ``measure`` hold of each cell: the dense twin, the fastest 2:4 kernel beside it, the goal.
 
 The goal is that of the project, or where the measured ceiling of the instruction does not allow it ``SHARE`` of what it
-allows. The ceiling is what ``wgmma.sp`` reaches alone on an H200 (facts of the GPU, sections 3, 5 and 6).
+allows. The ceiling is what ``wgmma.sp`` of the kernel's width reaches alone on an H200 (``RATES``).
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import subbyte
-from benchmarks.shared.command import answering, parser_of
+from benchmarks.shared.command import RESULTS, answering, parser_of
 from benchmarks.sparse.texts import WEIGHTS
-from subbyte.families import config_from_key
+from subbyte.device.arch import arch
+from subbyte.families import config_from_key, family_of
 
 GOALS = {
     "resnet50.stage2@256": 27.0, "resnet50.stage3@256": 24.0, "resnet50.stage4@256": 24.0,
@@ -22,13 +27,8 @@ GOALS = {
     "resnet50.stage5@64": 9.8,
 }  # fmt: skip
 """Microseconds."""
-OPERATIONS = 2 * 64 * 64 * 2
-"""Of a clock of a multiprocessor: an instruction of N columns takes N / 2 clocks for 64 x N x 64 products, a half of
-them with weights that are not kept."""
-MULTIPROCESSORS, CLOCK = 132, 1740e6
-"""Of an H200 while it multiplies without a pause."""
-STREAMED = 0.85
-"""Of that rate, where weights come from memory, with two warpgroups of 128 columns."""
+RATES = RESULTS / "sparse" / "atoms-h200-2026-11-23.json"
+"""What ``subbyte bench atoms`` measured of each instruction alone."""
 SHARE = 0.8
 
 
@@ -55,12 +55,22 @@ def joined(records: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return found
 
 
+@cache
+def rates(ending: str) -> dict[int, float]:
+    """10^12 operations per second of ``wgmma.sp`` by its columns; ``ending`` as in the names of the record."""
+    record = json.loads(RATES.read_text(encoding="utf-8"))
+    names = {re.fullmatch(rf"s8\.wgmma\.sp\.m64n(\d+)k64{ending}", one["atom"]): one for one in record["atoms"]}
+    return {int(match[1]): float(one["tops"]) for match, one in names.items() if match}
+
+
 def ceiling(cell: str, config: str) -> float:
-    """Microseconds of the multiplications alone, at the rate of the instruction with such weights."""
-    operations = subbyte.workload(f"{cell}:{WEIGHTS}").operations
-    rate = OPERATIONS * MULTIPROCESSORS * CLOCK
-    resident = config_from_key(config).to_dict()["resident"]
-    return float(operations / rate / (1.0 if resident else STREAMED) * 1e6)
+    """Microseconds of the multiplications alone, at the measured rate of the instruction with such weights, between
+    the widths that were measured in proportion."""
+    workload, chosen = subbyte.workload(f"{cell}:{WEIGHTS}"), config_from_key(config)
+    atom = family_of(chosen).plan(workload, chosen, arch("sm_90a")).atom.name
+    known = rates("" if chosen.to_dict()["resident"] else r"\.streamed")
+    columns = int(atom.partition("m64n")[2].partition("k")[0])
+    return workload.operations / float(np.interp(columns, list(known), list(known.values()))) / 1e6
 
 
 def rows(records: Sequence[dict[str, Any]]) -> list[str]:

@@ -138,6 +138,14 @@ def test_a_binary_network(opened: Opened) -> None:
     tab.picture("12_binary_network", ".jp-Notebook")
 
 
+@pytest.mark.parametrize("name", ["13_dual_side_sparse", "14_sparsity_today"])
+def test_sparsity(name: str, opened: Opened) -> None:
+    tab = opened(name, 12000)
+    expect(tab.page.locator(".sb-bars-svg")).to_have_count(1)
+    answered(tab, 4)
+    tab.picture(name, ".jp-Notebook")
+
+
 def test_hopper(opened: Opened) -> None:
     tab = opened("09_hopper", 9000)
     taps = tab.page.locator(".sb-taps")

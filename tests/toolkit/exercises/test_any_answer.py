@@ -20,6 +20,7 @@ MORE: dict[str, tuple[Any, ...]] = {
     "check_corner": ("n1h4w4c64k1r3s3p1:w1a1",),
     "check_datum": (LAYER, 5, 60),
     "check_floors": (LAYER, 4.2, 1100.0),
+    "check_from_shared": (128,),
     "check_grid": (LAYER, PipelineConfig(segments=56, stages=3)),
     "check_instructions": ("n8h8w8c256k64r3s3p1:w2a2",),
     "check_largest_sum": ("tcbnn.resnet18@8", "stage1.1b"),

@@ -71,6 +71,47 @@ def _int4(words: np.ndarray) -> np.ndarray:
     return np.where(fields > 7, fields - 16, fields)
 
 
+@pytest.mark.parametrize("ending", ["", ".shared", ".streamed"])
+def test_sparse_operands_give_the_product_with_their_metadata(ending: str) -> None:
+    """The sum of all accumulators, from the bytes that were multiplied, the places of the kept ones put back."""
+    case = next(case for case in ALL if case.atom == f"s8.wgmma.sp.m64n64k64{ending}")
+    run, words, out = _run(case, trace=False)
+    require_clean(run)
+    shared = words[np.arange(case.shared_bytes // 4) % INPUT_WORDS]
+    columns = shared[: STEPS * 64 * 16].view(np.int8).reshape(STEPS, 8, 4, 8, 16).astype(np.int64)  # group, piece, row
+    sums = columns.sum((1, 3)).reshape(STEPS, 64)  # of each k over all columns
+    thread, own = np.arange(THREADS), shared[STEPS * 64 * 16 :].reshape(2, -1)
+    row = 16 * (thread % 128 // 32) + thread % 32 // 4
+    total = 0
+    for turn in range(TURNS):
+        for step in range(STEPS):
+            kept = np.zeros((2, 64, 32), np.int64)
+            places = np.zeros((2, 64, 32), np.int64)
+            slot = own.reshape(2, -1)[:, (2 * turn + step // 2) % 4 * 768 :] if ending == ".streamed" else own
+            if ending == ".shared":
+                tile = own.reshape(2, STEPS, -1)[:, step].copy().view(np.int8).reshape(2, 8, 2, 8, 16)
+                kept[:] = tile.transpose(0, 1, 3, 2, 4).reshape(2, 64, 32)
+            for i in range(4):
+                if ending == ".shared":
+                    break
+                fragment = words[(16 * thread + 3 * (4 * step + i)) % INPUT_WORDS]
+                if ending:
+                    packed = slot[thread // 128, thread % 128 * 4 + i]
+                    fragment = (packed << (4 if step % 2 == 0 else 0)) & np.uint32(0xF0F0F0F0)
+                four = fragment.astype(np.uint32).view(np.int8).reshape(-1, 4)
+                for j in range(4):
+                    kept[thread // 128, row + 8 * (i % 2), 16 * (i // 2) + 4 * (thread % 4) + j] = four[:, j]
+            metadata = words[(4 * thread + 7 * step) % INPUT_WORDS]
+            if ending == ".streamed":
+                metadata = slot[thread // 128, 512 + thread % 128 * 2 + step % 2]
+            metadata = (metadata & np.uint32(0x55555555)) | np.uint32(0x88888888)
+            for j in range(16):
+                found = metadata >> np.uint32(2 * j) & np.uint32(3)
+                places[thread // 128, row + 8 * (thread % 4 % 2), 16 * (thread % 4 // 2) + j] = found
+            total += int((kept * sums[step][places + np.arange(32) // 2 * 4]).sum())
+    assert int(out.astype(np.uint64).sum()) % 2**32 == total % 2**32
+
+
 def test_every_architecture_has_cases_and_the_support_is_that_of_the_fragments() -> None:
     for arch in ARCHS:
         names = [case.atom for case in cases(arch)]

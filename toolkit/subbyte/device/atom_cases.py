@@ -10,8 +10,8 @@ from subbyte.device.atom_texts import (
     STEPS,
     THREADS,
     TILE,
-    WARPGROUP_SHARED_BYTES,
     warp_text,
+    warpgroup_bytes,
     warpgroup_text,
 )
 from subbyte.device.launch import Argument, Launch
@@ -67,12 +67,31 @@ def _warp(
 
 
 def _warpgroup(atom: str, title: str, left: str) -> Case:
-    bits = atom.startswith("b1")
-    k, kinds = (256, "b1.b1.and.popc") if bits else (32, "s8.s8")
-    opcode = f"wgmma.mma_async.sync.aligned.m64n{COLUMNS}k{k}.s32.{kinds}"
-    products = THREADS // 128 * STEPS * 64 * COLUMNS * k
-    text = warpgroup_text(opcode, left)
-    return Case(atom, title, opcode, ("sm_90a",), ("sm_90a",), products, text, WARPGROUP_SHARED_BYTES, (1, 2))
+    shape = next(part for part in atom.split(".") if part.startswith("m64n"))
+    columns, k = (int(text) for text in shape[4:].split("k"))
+    kinds, sparse = "b1.b1.and.popc" if atom.startswith("b1") else "s8.s8", ".sp." in atom
+    opcode = f"wgmma.mma_async{'.sp' if sparse else ''}.sync.aligned.{shape}.s32.{kinds}"
+    products = THREADS // 128 * STEPS * 64 * columns * k
+    text, shared = warpgroup_text(opcode, left, columns, sparse), warpgroup_bytes(left, columns, sparse)
+    return Case(atom, title, opcode, ("sm_90a",), ("sm_90a",), products, text, shared, (1, 2))
+
+
+def _sparse_ceilings() -> tuple[Case, ...]:
+    """Sparse wgmma of many widths, and dense ones beside it: A from shared memory, kept in registers, fetched."""
+    found = []
+    for columns in (64, 96, 128, 192, 256):
+        for kind, k, what in (("s8.wgmma.sp", 64, "s8, A 2:4"), ("s8.wgmma", 32, "s8, A")):
+            sides = {
+                "shared": "in shared memory",
+                "registers": "in registers",
+                "streamed": "fetched as s4 and unpacked",
+            }
+            for left, where in sides.items():
+                if (columns, k) == (COLUMNS, 32) and left != "streamed":
+                    continue  # measured already
+                ending = "" if left == "registers" else f".{left}"
+                found.append(_warpgroup(f"{kind}.m64n{columns}k{k}{ending}", f"{what} {where}", left))
+    return tuple(found)
 
 
 def cases(arch: str | None = None) -> tuple[Case, ...]:
@@ -94,5 +113,6 @@ def cases(arch: str | None = None) -> tuple[Case, ...]:
         _warpgroup(f"s8.wgmma.{n}k32.unpacked", "s8, A unpacked from s4 in registers", "unpacked"),
         _warpgroup(f"b1.wgmma.{n}k256.shared", "b1, and, A in shared memory", "shared"),
         _warpgroup(f"b1.wgmma.{n}k256", "b1, and, A in registers", "registers"),
+        *_sparse_ceilings(),
     )  # fmt: skip
     return tuple(case for case in found if arch is None or arch in case.archs)

@@ -15,10 +15,15 @@ TILE = 8
 STEPS = 4
 """Multiplications of a warpgroup in one group, each on other operands."""
 COLUMNS = 128
-"""N of the wgmma that is measured."""
+"""N of the wgmma that is measured first."""
+SLOTS, SLOT_WORDS = 4, 128 * 6
+"""Pairs of fragments of a warpgroup in shared memory, and the words of each: 16 bytes of weights and 8 of metadata a
+thread."""
 _MIX = 2654435761  # a constant with many bits set: the turn times it is a new random word
 _EVEN = "(({0} << 4) & 4042322160u)"
 _ODD = "({0} & 4042322160u)"
+_ASCENDING = "(({0} & 1431655765u) | 2290649224u)"
+"""Of each four bits the first place of four is 0 or 1, the second 2 or 3."""
 _PARAMETERS = "uint* __restrict__ In_ptr, uint* __restrict__ Out_ptr"
 _HEAD = f"""\
 #define uint unsigned int
@@ -81,46 +86,86 @@ def warp_text(opcode: str, a: int, b: int, c: int, unpacked: bool = False) -> st
     return "".join([*lines, "  }\n", _finish(TILE * c)])
 
 
-def _wgmma(opcode: str, left: list[str] | str, right: str) -> str:
-    sums = COLUMNS // 2
+def _wgmma(opcode: str, left: list[str] | str, right: str, columns: int, metadata: str) -> str:
+    sums = columns // 2
     d = "{" + ", ".join(f"%{i}" for i in range(sums)) + "}"
-    if isinstance(left, str):
-        operands, inputs = f"%{sums}, %{sums + 1}", [f'"l"({left})']
-    else:
-        registers = ", ".join(f"%{sums + i}" for i in range(4))
-        operands, inputs = f"{{{registers}}}, %{sums + 4}", [f'"r"({text})' for text in left]
+    inputs = [f'"l"({left})'] if isinstance(left, str) else [f'"r"({text})' for text in left]
+    names = [f"%{sums + i}" for i in range(len(inputs))]
+    inputs.append(f'"l"({right})')
+    operands = names[0] if isinstance(left, str) else "{" + ", ".join(names) + "}"
+    operands += f", %{sums + len(names)}"
+    if metadata:
+        inputs.append(f'"r"({metadata})')
+        operands += f", %{sums + len(names) + 1}, 0"
     outputs = ", ".join(f'"+r"(c_ptr[{i}])' for i in range(sums))
-    values = ", ".join([*inputs, f'"l"({right})'])
-    return f'    asm volatile("{opcode} {d}, {operands}, 1;" : {outputs} : {values});\n'
+    return f'    asm volatile("{opcode} {d}, {operands}, 1;" : {outputs} : {", ".join(inputs)});\n'
 
 
-def _descriptor(name: str, first: str) -> str:
-    """A descriptor without swizzle: 128 bytes to the second half of k, 256 bytes to the next eight rows."""
-    fixed = 128 // 16 << 16 | 256 // 16 << 32
+def _descriptor(name: str, first: str, row_bytes: int = 32) -> str:
+    """A descriptor without swizzle: 128 bytes to the next 16 bytes of k, then the next eight rows."""
+    fixed = 128 // 16 << 16 | 8 * row_bytes // 16 << 32
     return f"  unsigned long long {name} = (((unsigned long long)(({first}) >> 4)) | {fixed}ull);\n"
 
 
-def warpgroup_text(opcode: str, left: str) -> str:
-    """Groups of ``STEPS`` wgmma of N = ``COLUMNS`` in every turn, by each of the two warpgroups of a block.
+def _group(first: int, opcode: str, left: str, columns: int, sparse: bool, wait: int, steps: int = STEPS) -> list[str]:
+    """Multiplications of a group, and the wait until at most ``wait`` groups are under way."""
+    lines = ['    asm volatile("wgmma.fence.sync.aligned;" : : : "memory");\n']
+    for step in range(first, first + steps):
+        operand = f"a{step}" if left == "shared" else [f"a_ptr[{4 * step + i}]" for i in range(4)]
+        lines.append(_wgmma(opcode, operand, f"b{step}", columns, f"e_ptr[{step}]" if sparse else ""))
+    lines.append('    asm volatile("wgmma.commit_group.sync.aligned;" : : : "memory");\n')
+    return [*lines, f'    asm volatile("wgmma.wait_group.sync.aligned {wait};" : : : "memory");\n']
 
-    ``left`` says where A lies: ``shared``, ``registers``, or ``unpacked``: packed int4 in registers that two
-    multiplications use after a mask and a shift.
+
+def _fetch(first: int, offset: int, sparse: bool) -> list[str]:
+    """Two steps' weights from shared memory: 16 bytes of packed int4 and two words of metadata a thread, unpacked."""
+    slot = f"(((turn * 2) + {first // 2}) & {SLOTS - 1})"
+    own = f"{offset} + ((thread >> 7) * {SLOTS * SLOT_WORDS})"
+    place = f"({own} + ({slot} * {SLOT_WORDS}))"
+    lines = [f"    *(uint4*)(w_ptr + 0) = *(uint4*)(shared_ptr + ({place} + ((thread & 127) * 4)));\n"]
+    if sparse:
+        words = f"shared_ptr + ({place} + (512 + ((thread & 127) * 2)))"
+        lines.append(f"    *(uint2*)(m_ptr + 0) = *(uint2*)({words});\n")
+        lines += [f"    e_ptr[{first + i}] = {_ASCENDING.format(f'm_ptr[{i}]')};\n" for i in range(2)]
+    for i in range(8):
+        lines.append(f"    a_ptr[{4 * first + i}] = {(_EVEN, _ODD)[i // 4].format(f'w_ptr[{i % 4}]')};\n")
+    return lines
+
+
+def warpgroup_bytes(left: str, columns: int = COLUMNS, sparse: bool = False) -> int:
+    """Shared memory of :func:`warpgroup_text`: B of each step, of both warpgroups A of each step, or their slots."""
+    b_bytes = STEPS * columns * (64 if sparse else 32)
+    return b_bytes + 2 * (4 * SLOTS * SLOT_WORDS if left == "streamed" else STEPS * 64 * 32)
+
+
+def warpgroup_text(opcode: str, left: str, columns: int = COLUMNS, sparse: bool = False) -> str:
+    """Groups of ``STEPS`` wgmma of N = ``columns`` in every turn, by each of the two warpgroups of a block.
+
+    ``left`` says where A lies: ``shared``, ``registers``, ``unpacked``: packed int4 in registers that two
+    multiplications use after a mask and a shift, or ``streamed``: packed int4 in shared memory, fetched and unpacked
+    for every two multiplications while the two before them run. ``sparse``: A is 2:4, with random metadata that names
+    two different places of four in ascending order.
     """
-    b_bytes, a_bytes = COLUMNS * 32, 64 * 32
-    words = (STEPS * b_bytes + 2 * STEPS * a_bytes) // 4
+    row_bytes = 64 if sparse else 32
+    b_bytes, a_bytes = columns * row_bytes, 64 * 32
     lines = [
         _HEAD.format(threads=f"{THREADS}, 1"),
         "  extern __shared__ __align__(1024) uint shared_ptr[];\n",
-        f"  for (int i = thread; i < {words}; i += {THREADS}) {{\n",
+        f"  for (int i = thread; i < {warpgroup_bytes(left, columns, sparse) // 4}; i += {THREADS}) {{\n",
         f"    shared_ptr[i] = In_ptr[((i + (((int)blockIdx.x) * 97)) & {INPUT_WORDS - 1})];\n  }}\n",
         '  asm volatile("fence.proxy.async.shared::cta;" : : : "memory");\n  __syncthreads();\n',
         "  uint base = ((uint)__cvta_generic_to_shared(&(shared_ptr[0])));\n",
     ]
     for step in range(STEPS):
-        lines.append(_descriptor(f"b{step}", f"base + {step * b_bytes}u"))
+        lines.append(_descriptor(f"b{step}", f"base + {step * b_bytes}u", row_bytes))
         own = f"base + {STEPS * b_bytes + step * a_bytes}u + (((uint)(thread >> 7)) * {STEPS * a_bytes}u)"
         lines.append(_descriptor(f"a{step}", own) if left == "shared" else "")
-    lines += [_array("c", COLUMNS // 2), _zero(COLUMNS // 2)]
+    lines += [_array("c", columns // 2), _zero(columns // 2)]
+    if left == "streamed":
+        lines += [_array("w", 4), _array("a", 4 * STEPS), *([_array("m", 2), _array("e", STEPS)] if sparse else [])]
+    elif sparse:
+        lines += [_array("e", STEPS), _fill("e", STEPS, 7)]
+        lines += [f"  e_ptr[{i}] = {_ASCENDING.format(f'e_ptr[{i}]')};\n" for i in range(STEPS)]
     lines += [_array("a", 4 * STEPS), _fill("a", 4 * STEPS, 3)] if left == "registers" else []
     lines += [_array("w", 2 * STEPS), _fill("w", 2 * STEPS, 3), _array("a", 4 * STEPS)] if left == "unpacked" else []
     lines.append(_LOOP)
@@ -129,14 +174,15 @@ def warpgroup_text(opcode: str, left: str) -> str:
         for i in range(4 * STEPS):
             word = f"w_ptr[{i // 8 * 4 + i % 4}]"
             lines.append(f"    a_ptr[{i}] = {(_EVEN, _ODD)[i // 4 % 2].format(word)};\n")
-    lines.append('    asm volatile("wgmma.fence.sync.aligned;" : : : "memory");\n')
-    for step in range(STEPS):
-        operand = f"a{step}" if left == "shared" else [f"a_ptr[{4 * step + i}]" for i in range(4)]
-        lines.append(_wgmma(opcode, operand, f"b{step}"))
-    lines.append('    asm volatile("wgmma.commit_group.sync.aligned;" : : : "memory");\n')
-    lines.append('    asm volatile("wgmma.wait_group.sync.aligned 0;" : : : "memory");\n')
-    return "".join([*lines, "  }\n", _finish(COLUMNS // 2)])
+    if left == "streamed":
+        for first in range(0, STEPS, 2):
+            lines += _fetch(first, STEPS * b_bytes // 4, sparse)
+            lines += _group(first, opcode, left, columns, sparse, 1, 2)
+    else:
+        lines += _group(0, opcode, left, columns, sparse, 0)
+    end = '  asm volatile("wgmma.wait_group.sync.aligned 0;" : : : "memory");\n' if left == "streamed" else ""
+    return "".join([*lines, "  }\n", end, _finish(columns // 2)])
 
 
-WARPGROUP_SHARED_BYTES = STEPS * COLUMNS * 32 + 2 * STEPS * 64 * 32
+WARPGROUP_SHARED_BYTES = warpgroup_bytes("shared")
 EMPTY_TEXT = 'extern "C" __global__ void __launch_bounds__(32) atom_kernel() {}\n'

@@ -20,6 +20,7 @@ from subbyte.exercises.own_layer import check_padding, check_quantize, check_req
 from subbyte.exercises.packing import Warp, check_address, check_gather, check_pack
 from subbyte.exercises.results import check_fair_share, check_floors, check_verdict
 from subbyte.exercises.search import check_accept, check_keep, check_random_trials
+from subbyte.exercises.sparse_kernels import check_from_shared, check_live, check_nibble, check_pair
 from subbyte.exercises.sparsity import check_column, check_core, check_ohmma, check_sides
 
 __all__ = [
@@ -39,18 +40,22 @@ __all__ = [
     "check_dot",
     "check_fair_share",
     "check_floors",
+    "check_from_shared",
     "check_gather",
     "check_genuine_map",
     "check_grid",
     "check_instructions",
     "check_keep",
     "check_largest_sum",
+    "check_live",
     "check_load",
     "check_loads",
+    "check_nibble",
     "check_ohmma",
     "check_operands",
     "check_pack",
     "check_padding",
+    "check_pair",
     "check_pixels",
     "check_price",
     "check_quantize",

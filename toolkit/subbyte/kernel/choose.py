@@ -70,9 +70,9 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     ``family`` (the name of one of :func:`subbyte.families.families`) asks for one family alone; the other options
     are those of :func:`subbyte.build`. ``reads`` and ``writes`` ask for kernels whose input and output words have this
     form: in a chain ``argument("Out").form`` of one kernel is ``argument("A").form`` of the next. ``sparsity`` is that
-    of the weights, ``dense``, ``2:4`` or ``blocks:0.25``, for which a dense kernel is taken where that is faster; ``condense`` asks for
-    a kernel that finds zeros anywhere in both operands; with the ``density`` of both, the share that is not 0, a dense
-    one is taken where it is faster. No GPU is needed.
+    of the weights, ``dense``, ``2:4`` or ``blocks:0.25``, for which a dense kernel is taken where that is faster;
+    ``condense`` asks for a kernel that finds zeros anywhere in both operands; with the ``density`` of both, the share
+    that is not 0, a dense one is taken where it is faster. No GPU is needed.
     Raises InvalidInput for an unknown workload, architecture or option, Unsupported with the reason when no family that
     was asked for covers it.
     """

@@ -279,8 +279,8 @@ def build(
     ``bipolar1+pool2``, ``bipolar1+add64+keep`` (:class:`subbyte.numerics.fusion.Fusion`). ``clip`` lies within the
     output type. ``requant`` is
     ``fixed`` (one multiplication) or ``general`` (any multiplier and shift). ``sparsity`` is that of the weights,
-    ``dense``, ``2:4`` or ``blocks:0.25``; ``condense`` asks for a kernel that finds zeros anywhere, where no configuration is given.
-    Raises InvalidInput for an unknown workload, architecture or sparsity, Unsupported with the
+    ``dense``, ``2:4`` or ``blocks:0.25``; ``condense`` asks for a kernel that finds zeros anywhere, where no
+    configuration is given. Raises InvalidInput for an unknown workload, architecture or sparsity, Unsupported with the
     reason when the configuration cannot be built, BuildFailed.
     """
     from subbyte.kernel.default import default_configs, finding_configs

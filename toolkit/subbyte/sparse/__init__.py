@@ -24,6 +24,7 @@ from subbyte.sparse.recorded import read_figures, write_figures
 from subbyte.sparse.rows import im2col
 from subbyte.sparse.shapes import NETWORK_NAMES, network_layers
 from subbyte.sparse.simulation import BASELINES, Simulation, Speedups, simulate
+from subbyte.sparse.software import PATHS, Software, SoftwareGain, read_lowering, read_software
 from subbyte.sparse.stepping import TileSteps, layer_tile, tile_steps
 from subbyte.sparse.surfaces import Surface, surface
 from subbyte.sparse.trace import REASONS, Counts, Step
@@ -32,6 +33,7 @@ __all__ = [
     "BASELINES",
     "MACHINES",
     "NETWORK_NAMES",
+    "PATHS",
     "REASONS",
     "BreakEven",
     "Compacted",
@@ -50,6 +52,8 @@ __all__ = [
     "Profiles",
     "RowLowering",
     "Simulation",
+    "Software",
+    "SoftwareGain",
     "SparseConvolution",
     "SparseProduct",
     "SpeedMap",
@@ -76,7 +80,9 @@ __all__ = [
     "prune",
     "random_matrix",
     "read_figures",
+    "read_lowering",
     "read_measured",
+    "read_software",
     "row_lowering",
     "simulate",
     "speed_map",

@@ -1,5 +1,5 @@
-"""The same workload with weights of which a pattern is 0: what ``sparsity="2:4"`` or ``"blocks:0.25"`` asks for; or with
-zeros anywhere."""
+"""The same workload with weights of which a pattern is 0, what ``sparsity="2:4"`` or ``"blocks:0.25"`` asks for; or
+with zeros anywhere."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ constexpr int most_columns = 256;
 
 struct LaneOperands {
   RegisterOperand d[most_columns / 2] = {};
-  RegisterOperand a[5] = {};  // the last one: metadata
+  RegisterOperand a[5] = {};  // A, where it is in registers, then metadata of a sparse one
 };
 
 struct Multiplication {
@@ -99,14 +99,16 @@ static void check_left_operands(Thread& thread) {
     }
 }
 
-static int left_registers(const WgmmaShape& shape) { return shape.a_in_registers ? 4 + shape.sparse : 0; }
+static int metadata_register(const WgmmaShape& shape) { return shape.a_in_registers ? 4 : 0; }
+
+static int left_registers(const WgmmaShape& shape) { return metadata_register(shape) + shape.sparse; }
 
 static int pieces_of(const WgmmaShape& shape) { return shape.sparse ? 4 : 2; }
 
 static void take_registers(Thread& thread, LaneOperands& lane, const WgmmaShape& shape, int instruction) {
   const int counts[] = {shape.n / 2, left_registers(shape)};
   bool fence_missing = thread.register_fences == 0;
-  if (checked && shape.a_in_registers) check_left_operands(thread);
+  if (checked && left_registers(shape)) check_left_operands(thread);
   for (int which = 0; which < 2; which++) {
     RegisterOperand* registers = which ? lane.a : lane.d;
     for (int i = 0; i < counts[which]; i++) {
@@ -197,7 +199,7 @@ static void perform_multiplication(Multiplication& work, char* window) {
       uint32_t metadata[2];
       for (int half = 0; half < 2; half++) {
         const int thread = row / 16 * 32 + row % 8 * 4 + row / 8 % 2 + 2 * half;
-        metadata[half] = value_of(work.lanes[size_t(thread)].a[4]);
+        metadata[half] = value_of(work.lanes[size_t(thread)].a[metadata_register(work.shape)]);
       }
       expand_row(a[row], metadata);
     }
@@ -268,7 +270,7 @@ static void perform_wgmma(Thread* const* lanes, uint32_t mask) {
     if (mine.adds != first.adds) refuse_wgmma(shape_differs, leader.line);
     take_registers(*lanes[i], *mine.lane, first.shape, leader.meeting.instruction);
     work.lanes[size_t(lanes[i]->index % warpgroup_threads)] = *mine.lane;
-    if (checked && first.shape.sparse) check_metadata(*lanes[i], value_of(mine.lane->a[4]));
+    if (checked && first.shape.sparse) check_metadata(*lanes[i], value_of(mine.lane->a[metadata_register(first.shape)]));
     release(*lanes[i], work.clock);
     if (!checked || !machine.tracing) continue;
     TraceRow* row = trace_row(*lanes[i], wgmma_kind, leader.meeting.instruction);

@@ -38,8 +38,8 @@ def _multiply(opcode: str, operands: list[str], number: Number) -> str:
     d, a, b, *metadata, adds = operands
     from_registers = a.startswith("{")
     sums, left = members(d), members(a) if from_registers else []
-    if sparse and (bits == 1 or not from_registers or len(metadata) != 2 or int(metadata.pop(), 0) != 0):
-        raise Unsupported(f"{opcode}: the emulator covers A in registers, a word of metadata and the selector 0")
+    if sparse and (bits == 1 or len(metadata) != 2 or int(metadata.pop(), 0) != 0):
+        raise Unsupported(f"{opcode}: the emulator covers a word of metadata and the selector 0")
     if len(sums) != n // 2 or len(left) not in (0, 4):
         raise Unsupported(f"{opcode} takes {n // 2} accumulators and 4 registers of A; got {len(sums)} and {len(left)}")
     flags = ", ".join(map(flag, (a_type[0] == "s", b_type[0] == "s", from_registers, sparse)))

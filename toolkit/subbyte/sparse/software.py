@@ -1,0 +1,184 @@
+"""What software on a GPU that exists gains from zeros, from the records of ``benchmarks/sparse``: one reading function
+for all of them, and from which density on each path pays."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from math import exp, log
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.info_record import InfoRecord, Table
+from subbyte.sparse.bars import MeasuredLayer
+from subbyte.sparse.figures import Experiment
+from subbyte.sparse.maps import BreakEven
+
+PATHS = {
+    "compact": "dead channels removed, a smaller dense layer",
+    "2:4": "two of four weights, wgmma.sp",
+    "blocks": "blocks of dead weights skipped from a list",
+    "condense": "zeros anywhere on both sides, live positions gathered",
+}
+"""Ways of software to gain from zeros."""
+
+
+@dataclass(frozen=True)
+class SoftwareGain:
+    """One layer on one path: dense time over its own, timed in turns in one process."""
+
+    layer: str
+    path: str
+    activations: float
+    """Density of the activations that the path makes use of; 1 where it looks at weights alone."""
+    weights: float
+    speedup: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Software(InfoRecord):
+    """Gains of several records."""
+
+    gains: tuple[SoftwareGain, ...]
+
+    def of_path(self, path: str) -> tuple[SoftwareGain, ...]:
+        """Those of one path."""
+        return tuple(one for one in self.gains if one.path == path)
+
+    def break_even(self, path: str, layer: str) -> float | None:
+        """The density of the weights below which a path is faster than dense on a layer: where the speed-up is 1, a
+        straight line in logarithms between two measured densities. None where it is not 1 between any two."""
+        points = sorted((one.weights, one.speedup) for one in self.of_path(path) if one.layer == layer)
+        for (low, above), (high, below) in pairwise(points):
+            if above >= 1 > below:
+                return exp(log(low) + log(above) / log(above / below) * log(high / low))
+        return None
+
+    def break_evens(self) -> tuple[BreakEven, ...]:
+        """The line of each path that has one on some layer, for a :func:`subbyte.sparse.speed_map`: the median of its
+        layers; over all densities of the activations where the path does not look at them."""
+        found = []
+        for path in PATHS:
+            own = self.of_path(path)
+            layers = {one.layer: self.break_even(path, one.layer) for one in own}
+            densities = [density for density in layers.values() if density is not None]
+            if not densities:
+                continue
+            middle = median(densities)
+            points = ((1.0, middle), (0.02, middle)) if own[0].activations == 1 else ((middle, middle),)
+            found.append(BreakEven(path, points, ", ".join(dict.fromkeys(one.source for one in own))))
+        return tuple(found)
+
+    def bars(self, prefix: str = "") -> tuple[MeasuredLayer, ...]:
+        """The gains at half of the weights as measurements for :func:`subbyte.sparse.layer_bars`, of the layers whose
+        names begin so."""
+        kept = (one for one in self.gains if 0.5 <= one.weights <= 0.5625 and one.layer.startswith(prefix))
+        return tuple(MeasuredLayer(one.layer, one.path, one.speedup, one.source) for one in kept)
+
+    def title(self) -> str:
+        """One line: how much of what."""
+        return f"{len(self.gains)} gains of {len({one.layer for one in self.gains})} layers, measured"
+
+    def table(self) -> Table:
+        """One row for each layer on each path, denser weights first."""
+        order = sorted(self.gains, key=lambda one: (list(PATHS).index(one.path), one.layer, -one.weights))
+        rows = tuple((one.path, one.layer, one.activations, one.weights, one.speedup) for one in order)
+        return Table(("path", "layer", "activations", "weights", "over dense"), rows)
+
+
+def read_software(*paths: str | os.PathLike[str]) -> Software:
+    """The gains in records of ``benchmarks/sparse``: ``measure`` (2:4 and blocks), ``compact`` and ``densities``.
+
+    Of each layer and density the fastest right kernel counts, over the dense one in the same process. Raises
+    InvalidInput for no file there, BrokenRecord for one of something else.
+    """
+    found: dict[tuple[str, str, float], SoftwareGain] = {}
+    for path in paths:
+        try:
+            stored = json.loads(Path(path).read_text(encoding="utf-8"))
+            gains = list(_reader(stored)(stored, Path(path).name))
+        except OSError as error:
+            raise InvalidInput(f"{path}: {error.strerror}; give records of `benchmarks/sparse`") from None
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError, ZeroDivisionError):
+            raise BrokenRecord(f"{path}: no record of `benchmarks/sparse`, or a damaged one") from None
+        for one in gains:
+            key = one.path, one.layer, one.weights
+            if key not in found or found[key].speedup < one.speedup:
+                found[key] = one
+    return Software(tuple(found.values()))
+
+
+def _reader(stored: Mapping[str, Any]) -> Callable[[Mapping[str, Any], str], Iterator[SoftwareGain]]:
+    if stored.get("format") == "subbyte-compact":
+        return _compact
+    return _densities if stored.get("kind") == "densities" else _measured
+
+
+def _measured(stored: Mapping[str, Any], name: str) -> Iterator[SoftwareGain]:
+    """Of ``measure``: rounds of dense and sparse kernels. Blocks are named in the cell with their percentage."""
+    where = f"{name}, {stored['gpus'][0]['name']}"
+    wrong = {(one["cell"], one["config"]) for one in stored["kernels"] if one["wrong"] != 0 or one.get("refused")}
+    for one in stored["rounds"]:
+        if one["dense"] or (one["cell"], one["config"]) in wrong:
+            continue
+        layer, _, types = one["cell"].partition(":")
+        percent = types.partition("-blocks")[2].partition(".")[0]
+        path, weights = ("blocks", int(percent) / 100) if percent else ("2:4", 0.5)
+        yield SoftwareGain(layer, path, 1.0, weights, float(one["ratio"]), where)
+
+
+def _compact(stored: Mapping[str, Any], name: str) -> Iterator[SoftwareGain]:
+    """Of ``compact``: a share of the channels on both sides of a layer, so that the square of it is left."""
+    where = f"{name}, {stored['gpu']['name']}"
+    for cell in stored["cells"]:
+        ratios: dict[float, list[float]] = {}
+        for run in cell["runs"]:
+            samples = {one["kept"]: one["samples"] for one in run["sides"]}
+            for kept in samples.keys() - {1.0}:
+                pairs = zip(samples[1.0], samples[kept], strict=True)
+                ratios.setdefault(kept, []).extend(whole / own for whole, own in pairs)
+        for kept, several in ratios.items():
+            yield SoftwareGain(cell["cell"], "compact", 1.0, kept * kept, median(several), where)
+
+
+def _densities(stored: Mapping[str, Any], name: str) -> Iterator[SoftwareGain]:
+    """Of ``densities``: both operands of one density, the fastest right kernel that skips over the fastest that does
+    not."""
+    for record in stored["records"]:
+        where = f"{name}, {record['device']['name']}"
+        for row in record["rows"]:
+            right = {key: side for key, side in row["sides"].items() if side["wrong"] == 0}
+            best = [min((right[key] for key in record[kind] if key in right), key=lambda side: side["microseconds"])
+                    for kind in ("dense", "skipping")]  # fmt: skip
+            ratio = median(a / b for a, b in zip(best[0]["samples"], best[1]["samples"], strict=True))
+            yield SoftwareGain(record["workload"], "condense", row["density"], row["density"], ratio, where)
+
+
+def read_lowering(path: str | os.PathLike[str]) -> Experiment:
+    """F4 from a record of ``benchmarks/sparse im2col``: by the share of zeros the time of each lowering over that of
+    dense bytes, the median of the layers. Raises InvalidInput for no file there, BrokenRecord for one of something
+    else."""
+    try:
+        stored = json.loads(Path(path).read_text(encoding="utf-8"))
+        times = {(one["cell"], one["sparsity"], one["kernel"]): float(one["microseconds"]) for one in stored["rows"]}
+        cells = list(dict.fromkeys(cell for cell, _, _ in times))
+        rows = tuple(
+            (100 * zeros, *(median(times[cell, zeros, kernel] / times[cell, zeros, "dense"] for cell in cells)
+                            for kernel in ("bitmap", "csr_warp", "csr_thread")))
+            for zeros in sorted({zeros for _, zeros, _ in times})
+        )  # fmt: skip
+        about = f"lowering of {', '.join(cells)}, measured on {stored['gpu']['name']}"
+    except OSError as error:
+        raise InvalidInput(f"{path}: {error.strerror}; give a record of `benchmarks/sparse im2col`") from None
+    except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError):
+        raise BrokenRecord(f"{path}: no record of `benchmarks/sparse im2col`, or a damaged one") from None
+    columns = ("% zeros", "bitmaps over dense", "CSR, a warp a row, over dense", "CSR, a thread a row, over dense")
+    worst = {"csr_thread_at_worst": max(row[3] for row in rows), "bitmap_at_worst": max(row[1] for row in rows)}
+    return Experiment("F4", about, "naive sparse im2col 10 to 100 times dense, Wang et al. 2021", columns, rows, worst,
+                      {"csr_thread_at_worst": "10 to 100"})  # fmt: skip
