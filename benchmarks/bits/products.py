@@ -33,6 +33,7 @@ from subbyte.families import config_from_key, family_named, family_of
 from subbyte.families.bits.config import BitsConfig
 from subbyte.families.bits.ring.config import RingConfig
 from subbyte.files import prove_writable, write_file
+from subbyte.gpu.device import open_device
 from subbyte.gpu.launched import GpuKernel
 from subbyte.gpu.timing import TimingProtocol, command_line
 from subbyte.kernel.execute import random_operands
@@ -203,7 +204,8 @@ def measured(texts: Path, out: Path, names: Sequence[str], cluster: int | None, 
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         made = list(pool.map(compiled, [to_line({"cuda": one["cuda"]}) for one in entries]))
     found: list[dict[str, Any]] = []
-    record = {"schema": 1, "date": now(), "command": command_line(), "protocol": PROTOCOL.__dict__, "kernels": found}
+    record = {"schema": 1, "date": now(), "command": command_line(), "protocol": PROTOCOL.__dict__,
+              "gpus": [open_device().info.to_dict()], "kernels": found}  # fmt: skip
     ready = {}
     for one, cubin in zip(entries, made, strict=True):
         about = {"cell": one["cell"], "config": one["config"]}

@@ -1,6 +1,7 @@
 """How long a kernel with a ring takes, roughly: what it multiplies, moves through shared memory and compares.
 
-The coefficients are of the kernels in ``benchmarks/results/bits/ring-first-h200-2026-11-23.json``. Blocks of clusters
+The coefficients are of the kernels in ``benchmarks/results/bits/ring-first-h200-2026-11-23.json``, ``COPIED`` of those
+of two stages in ``ring-h200-2026-11-23.json``. Blocks of clusters
 took as long as others there, or a little longer: the L2 cache gives what every block copies for itself.
 """
 
@@ -22,6 +23,8 @@ TILE, FURTHER_CONSUMER = 500.0, 130.0
 """Cycles behind the products of a tile."""
 LATENCY, FURTHER_LATENCY = 400.0, 160.0
 """Cycles from a copy's beginning to the products' end, as far as further stages do not hide them."""
+COPIED = 48.0
+"""Bytes a cycle that a multiprocessor's copies bring, which of two long stages nothing hides."""
 STAGE = 15.0
 """Cycles of each stage."""
 SHORT_RING = 40.0
@@ -61,7 +64,8 @@ def estimated_cycles(plan: RingPlan) -> float:
     """A rough count of cycles."""
     config = plan.config
     busy = max(PRODUCTS * _products(plan), _moved(plan) / SHARED) + STAGE * plan.tile_stages + _behind(plan)
-    waiting = plan.tile_stages * (LATENCY + FURTHER_LATENCY * config.consumers) / (config.stages - 1)
+    copied = LATENCY + FURTHER_LATENCY * config.consumers + plan.stage_bytes / COPIED
+    waiting = plan.tile_stages * copied / (config.stages - 1)
     tile = max(busy, waiting) * (1.0 if plan.cluster == 1 else CLUSTER)
     return START_CYCLES + plan.turns * tile + SHORT_RING / config.stages
 
