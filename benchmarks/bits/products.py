@@ -31,7 +31,7 @@ from subbyte.device.arch import arch
 from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.families import config_from_key, family_named, family_of
 from subbyte.families.bits.config import BitsConfig
-from subbyte.families.bits.ring.config import RingConfig
+from subbyte.families.bits.ring_config import RingConfig
 from subbyte.files import prove_writable, write_file
 from subbyte.gpu.device import open_device
 from subbyte.gpu.launched import GpuKernel

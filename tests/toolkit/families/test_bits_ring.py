@@ -12,9 +12,9 @@ import subbyte
 from subbyte.device.arch import arch
 from subbyte.errors import InvalidInput
 from subbyte.families import config_from_key, family_named
-from subbyte.families.bits.ring.config import RingConfig
 from subbyte.families.bits.ring.emit import consume, produce
 from subbyte.families.bits.ring.plan import RingPlan
+from subbyte.families.bits.ring_config import RingConfig
 from subbyte.kernel import Kernel
 from subbyte.kernel.build import generated_text, make_plan
 from subbyte.workload import ConvWorkload, workload

@@ -16,7 +16,7 @@ from exported import CUBIN, LANGUAGES, STRICT, STUB, Host, verify_launch
 from subbyte.errors import Unsupported
 from subbyte.families import family_named
 from subbyte.families.base import Plan
-from subbyte.families.bits.ring.config import RingConfig
+from subbyte.families.bits.ring_config import RingConfig
 from subbyte.kernel import Kernel
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.execute import expected, random_operands

@@ -4,7 +4,7 @@ from typing import Any
 
 from subbyte.families.base import ExportParts, Family, Plan, Space
 from subbyte.families.bits.config import BitsConfig
-from subbyte.families.bits.ring.config import RingConfig
+from subbyte.families.bits.ring_config import RingConfig
 from subbyte.families.bmma.config import BmmaConfig
 from subbyte.families.mma.config import KNOBS, SWITCHES, MmaConfig
 from subbyte.families.popc.config import PopcConfig

@@ -18,10 +18,10 @@ from subbyte.families.bits.estimate import FEATURES, estimated_cycles, feature_r
 from subbyte.families.bits.header import header_parts
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.ring import estimate as ring_estimate
-from subbyte.families.bits.ring.config import RingConfig
 from subbyte.families.bits.ring.plan import RingPlan
 from subbyte.families.bits.ring.space import KIND as RING
 from subbyte.families.bits.ring.space import RingSpace, ring_space
+from subbyte.families.bits.ring_config import RingConfig
 from subbyte.families.bits.rules import hopeless, why_not
 from subbyte.families.bits.space import KIND, BitsSpace, held_fields, plan_of, value_lists
 from subbyte.families.bits.tiles import PAIR_CHANNELS

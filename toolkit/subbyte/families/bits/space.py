@@ -11,8 +11,8 @@ from subbyte.device.arch import Arch
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.families.bits.config import BitsConfig
 from subbyte.families.bits.plan import BitsPlan
-from subbyte.families.bits.ring.config import RingConfig
 from subbyte.families.bits.ring.plan import RingPlan
+from subbyte.families.bits.ring_config import RingConfig
 from subbyte.families.bits.rules import hopeless, multiplies_whole, why_not
 from subbyte.families.bits.tiles import PAIR_CHANNELS
 from subbyte.families.shared.flat_view import flat_view

@@ -15,7 +15,7 @@ from typing import Any
 from subbyte.device.arch import Arch
 from subbyte.families.bits.config import BitsConfig
 from subbyte.families.bits.pixel_blocks import blocked
-from subbyte.families.bits.ring.config import RingConfig
+from subbyte.families.bits.ring_config import RingConfig
 from subbyte.families.shared.bit_sizes import BitSizes
 from subbyte.families.shared.flat_view import flat_view
 from subbyte.numerics.bit_products import NOTHING as NOTHING_BEYOND

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from subbyte.device.launch import Launch
 from subbyte.families.bits.plan import BitsPlan
-from subbyte.families.bits.ring.config import RingConfig
+from subbyte.families.bits.ring_config import RingConfig
 from subbyte.families.bits.tiles import CORE_BYTES, PIECE_BYTES, TILE_PIXELS
 from subbyte.families.shared.flat_view import flat_view
 from subbyte.workload.conv import ConvWorkload, ceil_div

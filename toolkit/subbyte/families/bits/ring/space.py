@@ -8,9 +8,9 @@ from typing import cast
 
 from subbyte.device.arch import Arch
 from subbyte.errors import InvalidInput
-from subbyte.families.bits.ring.config import RingConfig
 from subbyte.families.bits.ring.plan import RingPlan
 from subbyte.families.bits.ring.rules import hopeless_layer, why_not
+from subbyte.families.bits.ring_config import RingConfig
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.knob import Value
 from subbyte.spaces.listed import ListedOneByOne

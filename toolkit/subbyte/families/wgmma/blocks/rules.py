@@ -31,7 +31,7 @@ def meaningless(plan: WgmmaPlan) -> str | None:
     config = plan.knobs
     if config.cluster_split_k > 1 or config.tiles_m > 1 or config.m_iterations > 1 or plan.lowered or config.half_rows:
         return (
-            "stages: a list of live blocks goes with none of cluster_split_k, tiles_m=2, m_iterations, half_rows and "
+            "stages: a live list goes with none of cluster_split_k, tiles_m=2, m_iterations, half_rows and "
             "duplicate_aware=none"
         )
     if config.channel_groups > 1 or not plan.keep_rows or config.early_release:
@@ -42,7 +42,7 @@ def meaningless(plan: WgmmaPlan) -> str | None:
 
 
 def pairs(plan: WgmmaPlan) -> str | None:
-    """A loop body has some pairs of live blocks, and the list's head room for the kernel rows."""
+    """A loop body has some pairs of live blocks, and the live list has room for the kernel rows at its head."""
     if plan.knobs.live_pairs > MOST_PAIRS:
         return f"registers: live_pairs {plan.knobs.live_pairs}: allowed: 1 to {MOST_PAIRS}"
     if plan.tap_rows > MOST_TAPS:
