@@ -19,7 +19,7 @@ KERNEL = GeneratedBits("n8h5w5c128k32r3s3p1:w1a1", channels=32, tile_rows=5, con
 RUN_ON = GeneratedBits("n8h4w6c96k32r5s5p2:w1a1:minus", channels=32, tile_rows=3, run_on=1, consumers=1)
 COUNTED = GeneratedBits("n8h5w5c128k32r3s3p1:w1a1", channels=32, tile_rows=5, consumers=2, counted=1)
 Descriptor = Callable[[Any, int, int, int], Any]
-descriptor: Descriptor = multiply._descriptor
+descriptor: Descriptor = multiply.descriptor
 class_of = epilogue.class_of
 EXPECTED_BYTES = r"(expect_tx\w+\(\(\(base \+ \(uint\)\d+\) \+ \(\(\(uint\)staged\).*\(uint\))\d+\)"
 TEXTS = [
@@ -51,7 +51,7 @@ def last_row_too_early(block: Any, place: Any, seen: Any) -> None:
 
 waits = kernel._wait_for_rows
 GENERATORS = [
-    ("the two distances of a descriptor swapped", multiply, "_descriptor", swapped, ""),
+    ("the two distances of a descriptor swapped", multiply, "descriptor", swapped, ""),
     ("border class off by one", epilogue, "class_of", class_off_by_one, ""),
     ("no row is waited for", kernel, "_wait_for_rows", no_wait, "race"),
     ("the last row is not waited for", kernel, "_wait_for_rows", last_row_too_early, "race"),

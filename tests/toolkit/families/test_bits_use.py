@@ -254,7 +254,7 @@ def test_configurations_are_read_back() -> None:
 @pytest.mark.parametrize(
     ("layer", "words"),
     [
-        ("resnet50.stage2@256:w2a2", "an int4 kernel holds these values too and needs"),
+        ("resnet50.stage2@64:w2a2", "an int4 kernel holds these values too and needs"),
         ("n8h4w4c64k64r3s3p1:w2a3", "; 6 one-bit products for each product: of a large product int8 was faster"),
         ("n8h4w4c64k64r3s3p1:w1a8o1:bipolar.signed", ""),
         ("resnet50.stage3@8:w1a1", ""),

@@ -87,7 +87,8 @@ class Software(InfoRecord):
 
     def table(self) -> Table:
         """One row for each layer on each path, denser weights first."""
-        order = sorted(self.gains, key=lambda one: (list(PATHS).index(one.path), one.layer, -one.weights))
+        place = {path: number for number, path in enumerate(PATHS)}
+        order = sorted(self.gains, key=lambda one: (place.get(one.path, len(place)), one.layer, -one.weights))
         rows = tuple((one.path, one.layer, one.activations, one.weights, one.speedup) for one in order)
         return Table(("path", "layer", "activations", "weights", "over dense"), rows)
 
