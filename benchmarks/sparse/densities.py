@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import subbyte
 from benchmarks.shared.command import answering, parser_of
-from benchmarks.shared.texts import compiled
+from benchmarks.shared.texts import all_compiled, lines_of
 from subbyte.device.arch import arch
 from subbyte.families import config_from_key, family_of
 from subbyte.families.condense.dense import MEASURED
@@ -106,10 +104,8 @@ def measure(asked: Any) -> int:
 
     prove_writable(asked.out)
     end = time.monotonic() + asked.seconds
-    raw = asked.texts.read_bytes()
-    lines = (gzip.decompress(raw) if asked.texts.suffix == ".gz" else raw).decode().splitlines()
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        built = list(pool.map(compiled, lines, chunksize=1))
+    lines = lines_of(asked.texts)
+    built = all_compiled(lines)
     device = CudaDevice(0)
     torch_device = TorchDevice(device.info)
     entries = [json.loads(one) for one in lines]

@@ -9,13 +9,10 @@ in turns, ``--rounds`` times: ``median`` is of all rounds, ``ratio`` the median 
 
 from __future__ import annotations
 
-import gzip
 import json
-import os
 import statistics
 import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,7 +21,7 @@ import numpy as np
 
 import subbyte
 from benchmarks.shared.command import answering, parser_of
-from benchmarks.shared.texts import compiled
+from benchmarks.shared.texts import all_compiled, lines_of
 from benchmarks.sparse.texts import BLOCK_WEIGHTS, typed
 from subbyte import sparse
 from subbyte.errors import BuildFailed, SubbyteError
@@ -163,10 +160,8 @@ def main(arguments: Sequence[str]) -> int:
     asked = parser.parse_args(arguments)
     prove_writable(asked.out)
     end = time.monotonic() + asked.seconds
-    raw = asked.texts.read_bytes()
-    lines = (gzip.decompress(raw) if asked.texts.suffix == ".gz" else raw).decode().splitlines()
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        built = list(pool.map(compiled, lines, chunksize=2))
+    lines = lines_of(asked.texts)
+    built = all_compiled(lines, chunksize=2)
     device = CudaDevice(0)
     found: list[dict[str, Any]] = []
     failed: list[dict[str, Any]] = []

@@ -161,8 +161,9 @@ class Walk:
         T.buffer_store(self._at, column, [1])
 
 
-def coordinates(plan: BitsPlan, buffers: Mapping[str, Any]) -> Block:
-    """The block that a thread belongs to, from its indices in the grid."""
+def indices(plan: BitsPlan) -> tuple[Any, Any, Any, Any]:
+    """A block's number, a thread's, shared memory, and a register array of one word: the warp's number, which the
+    compiler knows to be that of all its lanes."""
     index, _ = T.cta_id([plan.launch.grid[0], 1])
     thread = T.thread_id([plan.threads])
     for name, value in (("index", index), ("thread", thread)):
@@ -171,6 +172,12 @@ def coordinates(plan: BitsPlan, buffers: Mapping[str, Any]) -> Block:
     IRBuilder.name("shared", shared)
     warp = registers("warp_word", 1)
     op.first_lane(warp[0], T.cast(thread // 32, "uint32"))
+    return index, thread, shared, warp
+
+
+def coordinates(plan: BitsPlan, buffers: Mapping[str, Any]) -> Block:
+    """The block that a thread belongs to, from its indices in the grid."""
+    index, thread, shared, warp = indices(plan)
     place = bind("place", index // plan.slices)
     return Block(
         plan, buffers["A"], buffers["Wt"], buffers.get("Prm"), buffers["Out"], buffers.get("Res"), buffers.get("Sum"),

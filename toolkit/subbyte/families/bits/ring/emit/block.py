@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tvm.script import tirx as T
-from tvm.script.ir_builder import IRBuilder
 
-from subbyte.families.bits.emit.block import Block
+from subbyte.families.bits.emit.block import Block, indices
 from subbyte.families.bits.ring.plan import BAND, RingPlan
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, registers
@@ -89,14 +88,7 @@ class RingPlace:
 
 def coordinates(plan: RingPlan, buffers: Mapping[str, Any]) -> RingBlock:
     """The block that a thread belongs to, from its indices in the grid."""
-    index, _ = T.cta_id([plan.launch.grid[0], 1])
-    thread = T.thread_id([plan.threads])
-    for name, value in (("index", index), ("thread", thread)):
-        IRBuilder.name(name, value)
-    shared = T.alloc_buffer((plan.shared_bytes // 4,), "uint32", scope="shared.dyn", align=1024)
-    IRBuilder.name("shared", shared)
-    warp = registers("warp_word", 1)
-    op.first_lane(warp[0], T.cast(thread // 32, "uint32"))
+    index, thread, shared, warp = indices(plan)
     return RingBlock(
         plan, buffers["A"], buffers["Wt"], buffers.get("Prm"), buffers["Out"], None, None, shared,
         base=bind("base", T.cuda.cvta_generic_to_shared(shared.ptr_to([0]))),
