@@ -71,7 +71,7 @@ test-unit: env ## unit and emulator tests, on JOBS processes
 
 test-deep: env ## what is exhaustive or random, of which test-unit runs a sample (minutes)
 	@echo "== deep tests"
-	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(PYTEST) -n $(JOBS) --dist worksteal --durations 20 -m "deep and not gpu and not notebook"
+	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(PYTEST) -n $(JOBS) --dist worksteal --durations 20 --hypothesis-profile deep -m "(deep or hypothesis) and not gpu and not notebook"
 
 test-notebooks: env ## execute every notebook
 	@echo "== notebooks"

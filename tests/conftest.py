@@ -16,20 +16,29 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cpu_seconds import CpuSeconds
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 from sampling import mark_unsampled
 
 HIDDEN_TOOLS = ("nvcc", "ptxas", "nvdisasm", "cuobjdump", "cudafe++", "fatbinary")
 REFUSED = 97
-# The same examples on every machine, and no time limit for one: the machine may be busy.
-settings.register_profile("subbyte", deadline=None, derandomize=True)
+# The same examples on every machine, and no time limit for one: the machine may be busy. `make test-deep` draws more.
+settings.register_profile("subbyte", deadline=None, derandomize=True, max_examples=25)
+settings.register_profile("deep", deadline=None, derandomize=True, max_examples=400)
 settings.load_profile("subbyte")
+# Else Hypothesis parses every loaded module of the project and draws its constants too: seconds for each process, and
+# other examples when a test runs alone.
+NO_CONSTANTS = Constants()
+providers._get_local_constants = lambda: NO_CONSTANTS
 
 _holder: list[tempfile.TemporaryDirectory[str]] = []
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Hide the machine's toolkit before any test module is imported (workers do the same for themselves)."""
+    config.pluginmanager.register(CpuSeconds(config))
     holder = tempfile.TemporaryDirectory(prefix="subbyte-tests-")
     _holder.append(holder)
     stand_ins = Path(holder.name) / "bin"
