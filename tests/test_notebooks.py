@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import nbformat
 import notebooks
 import pytest
-from notebooks import FROM_A_GPU, execute, has_gpu
+from notebooks import FROM_A_GPU, execute, has_gpu, printed
 
 FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -19,17 +20,34 @@ ELSEWHERE = ("05_search", *FROM_A_GPU)
 """Notebooks whose numbers are those of a trained model or of one GPU; what the others print is the same everywhere."""
 
 
-def printed(notebook: nbformat.NotebookNode) -> list[str]:
-    """The lines that the cells print."""
+EXERCISES = {
+    **dict.fromkeys(("02", "03", "05", "06", "07", "11", "12"), (3, 3)),
+    **dict.fromkeys(("10", "13", "14"), (4, 4)),
+    **dict.fromkeys(("00", "08"), (2, 0)),
+    **dict.fromkeys(("01", "04"), (3, 0)),
+    "09": (4, 0),
+}
+"""Of each notebook how many exercises begin with a wrong answer, and how many of them are solved below."""
+
+
+def answers(notebook: nbformat.NotebookNode) -> tuple[int, int]:
+    """How many answers of exercises are shown as not yet right, and how many as right."""
     outputs = [one for cell in notebook.cells if cell.cell_type == "code" for one in cell.outputs]
-    text = "".join(one["text"] for one in outputs if one.get("name") == "stdout")
-    return [line for line in text.splitlines() if not line.startswith("not timed here")]
+    shown = "".join(one.get("data", {}).get("text/html", "") for one in outputs)
+    wrong, right = (len(re.findall(rf"<b[^>]*>[^<]*{word}", shown)) for word in ("Not yet", "Right"))
+    return wrong, right
+
+
+# The first one runs in JupyterLab (browser/test_start_here.py), which compares what it prints.
+IN_JUPYTERLAB = pytest.param(NOTEBOOKS[0], marks=pytest.mark.deep)
 
 
 @pytest.mark.notebook
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [IN_JUPYTERLAB, *NOTEBOOKS[1:]], ids=lambda path: path.stem)
 def test_notebook_runs(path: Path, executed: Callable[[Path], Path]) -> None:
-    ran = printed(nbformat.read(executed(path), as_version=4))
+    notebook = nbformat.read(executed(path), as_version=4)
+    assert answers(notebook) == EXERCISES[path.stem[:2]]
+    ran = printed(notebook)
     if path.stem not in ELSEWHERE and not has_gpu():
         gone = [line for line in printed(nbformat.read(path, as_version=4)) if line not in ran]
         assert not gone, (
@@ -41,6 +59,12 @@ def test_notebook_runs(path: Path, executed: Callable[[Path], Path]) -> None:
 def test_there_are_notebooks_and_the_first_is_where_everybody_starts() -> None:
     assert NOTEBOOKS
     assert NOTEBOOKS[0].stem == "00_start_here"
+
+
+def test_answers_are_counted() -> None:
+    shown = [nbformat.v4.new_output("display_data", {"text/html": f"<div><b>{word}.</b> So.</div>"})
+             for word in ("Not yet", "Right", "Not yet")]  # fmt: skip
+    assert answers(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(outputs=shown)])) == (2, 1)
 
 
 def test_what_a_notebook_prints_is_compared() -> None:

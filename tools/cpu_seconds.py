@@ -1,7 +1,8 @@
 """What the tests cost: CPU seconds of each folder, printed at the end of a run. A plugin of pytest (tests/conftest.py).
 
 Counted are the test's process and those that it started and that have ended. Processes of a session (JupyterLab, a
-browser) count with the last test that used them. SUBBYTE_TEST_TIMES=FILE keeps a line for each test: seconds, a tab, name.
+browser) count with the last test that used them. SUBBYTE_TEST_TIMES=FILE keeps a line for each test: seconds, a tab,
+its name.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class CpuSeconds:
         self.of_test: Counter[str] = Counter()
 
     def pytest_collection_finish(self) -> None:
+        """What starting and collecting took in this process."""
         self.before = used()
         if hasattr(self.config, "workeroutput"):
             self.config.workeroutput["cpu_seconds"] = self.before
@@ -52,12 +54,14 @@ class CpuSeconds:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self) -> Any:
+        """Add to the report of a setup, call or teardown what it took."""
         report = yield
         now = used()
         report.cpu_seconds, self.before = now - self.before, now
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add up what a report brings."""
         seconds = getattr(report, "cpu_seconds", 0.0)
         self.of_folder[folder_of(report.nodeid)] += seconds
         self.of_test[report.nodeid] += seconds
@@ -67,9 +71,11 @@ class CpuSeconds:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
+        """Add what a worker took to start and collect."""
         self.of_folder[STARTED] += getattr(node, "workeroutput", {}).get("cpu_seconds", 0.0)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Print the table, unless asked to be quiet."""
         if self.config.option.verbose < 0 or len(self.of_test) < 2:
             return
         terminalreporter.section("CPU seconds of each folder")

@@ -89,6 +89,13 @@ def execute(notebook: nbformat.NotebookNode, folder: Path = FOLDER, *, live: boo
     NotebookClient(notebook, config=quiet, **options).execute()
 
 
+def printed(notebook: nbformat.NotebookNode) -> list[str]:
+    """The lines that the cells print."""
+    outputs = [one for cell in notebook.cells if cell.cell_type == "code" for one in cell.outputs]
+    text = "".join(one["text"] for one in outputs if one.get("name") == "stdout")
+    return [line for line in text.splitlines() if not line.startswith("not timed here")]
+
+
 def has_gpu() -> bool:
     """Whether the notebooks would use this machine's GPU."""
     from subbyte.errors import MissingDependency

@@ -87,6 +87,12 @@ FAILED_CELLS = """() => {
 }"""
 
 
+OUTPUTS = """() => {
+  const panel = [...window.jupyterapp.shell.widgets("main")].find((w) => w.sessionContext);
+  return panel.content.model.sharedModel.cells.flatMap((cell) => cell.toJSON().outputs ?? []);
+}"""
+
+
 class CannotStart(RuntimeError):
     """What is missing, and the command that installs it, in one sentence."""
 
@@ -286,6 +292,11 @@ class Tab(Watched):
     def failures(self) -> list[str]:
         """The errors, with their names, in which cells have ended."""
         return [str(text) for text in self.page.evaluate(FAILED_CELLS)]
+
+    def outputs(self) -> list[dict[str, Any]]:
+        """What the cells have given, as a notebook file holds it."""
+        found: list[dict[str, Any]] = self.page.evaluate(OUTPUTS)
+        return found
 
     def answers(self, word: str) -> Any:
         """What says ``word`` of exercises, such as "Right" or "Not yet"."""

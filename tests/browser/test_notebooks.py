@@ -1,7 +1,8 @@
 """The notebooks in a real JupyterLab, as they ran: pictures are drawn, views alive, exercises answered, nothing fails.
 
 They are opened with the outputs and views of their one run (the fixture ``executed``), without a cell run again;
-test_start_here.py runs one of them in JupyterLab itself.
+test_start_here.py runs one of them in JupyterLab itself. A page of JupyterLab with a notebook takes ten CPU seconds, so
+`make test` opens four of them; tests/test_notebooks.py runs all and counts the answers of their exercises.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ def answered(tab: Any, exercises: int = 3) -> None:
     expect(tab.answers("Right")).to_have_count(exercises)
 
 
+@pytest.mark.sample("04_")
 @pytest.mark.parametrize(
     ("name", "drawn"),
     [
@@ -64,6 +66,7 @@ def test_tiling_and_layout(name: str, drawn: dict[str, int], opened: Opened) -> 
     tab.picture(name, ".jp-Notebook")
 
 
+@pytest.mark.sample("02_")
 @pytest.mark.parametrize(
     ("name", "view", "pictures"),
     [("02_duplicate_aware_load", "sb-load", 1), ("03_register_packing", "sb-pack", 2)],
@@ -80,6 +83,7 @@ def test_the_single_techniques(name: str, view: str, pictures: int, opened: Open
     tab.picture(name, ".jp-Notebook")
 
 
+@pytest.mark.deep
 def test_the_search(opened: Opened) -> None:
     tab = opened("05_search", 8200)
     expect(tab.page.locator(".sb-monitor-svg")).to_have_count(2)
@@ -87,6 +91,7 @@ def test_the_search(opened: Opened) -> None:
     tab.picture("05_search", ".jp-Notebook")
 
 
+@pytest.mark.sample("06_")
 @pytest.mark.parametrize(
     ("name", "charts", "views"),
     [("06_results", 15, ("sb-speed",)), ("07_your_own_layer", 1, ("sb-speed", "sb-access", "sb-tiling"))],
@@ -107,6 +112,7 @@ def test_results_and_ones_own_layer(name: str, charts: int, views: tuple[str, ..
         tab.picture(f"{name}_dark", ".jp-Notebook")
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("name", "views", "exercises"),
     [
@@ -138,6 +144,7 @@ def test_a_binary_network(opened: Opened) -> None:
     tab.picture("12_binary_network", ".jp-Notebook")
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", ["13_dual_side_sparse", "14_sparsity_today"])
 def test_sparsity(name: str, opened: Opened) -> None:
     tab = opened(name, 12000)
@@ -146,6 +153,7 @@ def test_sparsity(name: str, opened: Opened) -> None:
     tab.picture(name, ".jp-Notebook")
 
 
+@pytest.mark.deep
 def test_hopper(opened: Opened) -> None:
     tab = opened("09_hopper", 9000)
     taps = tab.page.locator(".sb-taps")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import nbformat
+from notebooks import printed
 from playwright.sync_api import expect
 
 ROWS = "() => [...document.querySelectorAll('.sb-map-svg .lowered .cell')].map((cell) => Number(cell.dataset.g))"
@@ -28,7 +31,12 @@ def made_with(notebook: str, version: str) -> str:
     return changed
 
 
-def test_the_first_notebook_runs(open_tab: Callable[..., Any], lab: Any) -> None:
+def joined(output: dict[str, Any]) -> Any:
+    """An output with its text in one piece: JupyterLab keeps lines."""
+    return nbformat.from_dict({**output, "text": "".join(output["text"])} if "text" in output else output)
+
+
+def test_the_first_notebook_runs(open_tab: Callable[..., Any], lab: Any, repository: Path) -> None:
     from subbyte.technique.duplicates import duplicates
 
     lab.bring("00_start_here")
@@ -40,6 +48,10 @@ def test_the_first_notebook_runs(open_tab: Callable[..., Any], lab: Any) -> None
     expect(tab.page.locator(".sb-curve-svg")).to_contain_text("(finished)")
     expect(tab.page.get_by_text("Build and check")).to_be_visible()
     assert not tab.failures()
+    ran = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(outputs=list(map(joined, tab.outputs())))])
+    kept = printed(nbformat.read(repository / "notebooks/00_start_here.ipynb", as_version=4))
+    assert len(kept) > 10
+    assert not [line for line in kept if line not in printed(ran)], "run `make notebooks NOTEBOOK=00`"
     tab.picture("start_here", ".jp-Notebook")
 
 

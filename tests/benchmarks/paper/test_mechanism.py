@@ -18,7 +18,7 @@ from subbyte.workload import ConvWorkload
 def test_kinds_of_blocks_stand_for_all_blocks(switches):
     sharing, packing, layout = switches
     config = MmaConfig(1, 1, 4, 2, duplicate_aware=sharing, register_packing=packing, layout=layout)
-    planned = plan(ConvWorkload(8, 5, 8, 32, 64, 3, 3, 1), config, "sm_90a")
+    planned = plan(ConvWorkload(8, 4, 8, 32, 32, 3, 3, 1), config, "sm_90a")
     kinds = mechanism.block_kinds(planned)
     blocks = planned.launch.grid[0] * planned.launch.grid[1]
     assert sum(number for _, number in kinds.values()) == planned.launch.grid[0] > len(kinds)

@@ -62,6 +62,7 @@ def test_generated_kernels_are_clean_and_exact(shape: str, more: str) -> None:
     _kernel(shape, more).require_exact(1)
 
 
+@pytest.mark.deep
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("shape", "more", "given"),
@@ -80,6 +81,7 @@ def test_faults_in_generated_kernels_are_found(old: str, new: str, found: set[st
     _kernel("odd rows", "wa2-pa1").require_found(old, new, *found)
 
 
+@pytest.mark.deep
 @pytest.mark.sample("the producer's share")
 @pytest.mark.parametrize("fault", START_FAULTS, ids=[fault[0] for fault in START_FAULTS])
 def test_faults_of_the_start_are_found(fault: tuple[str, str, str, str, str, set[str]]) -> None:

@@ -121,6 +121,7 @@ def test_wrong_words_are_found(fault: Callable[[Words], None]) -> None:
     assert wrong > 0
 
 
+@pytest.mark.deep
 def test_a_window_that_reaches_into_a_row_nobody_waited_for_is_found() -> None:
     """Where tiles run on, pixels between two rows read the next row: nobody keeps their results."""
     RUN_ON.require_exact(2)

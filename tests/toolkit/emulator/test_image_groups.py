@@ -35,6 +35,7 @@ def test_kernels_are_clean_and_exact(spec: str, key: str) -> None:
     Generated(spec, key).require_exact(1)
 
 
+@pytest.mark.deep
 def test_raw_sums_of_two_groups_of_images() -> None:
     Generated("n16h3w7c64k64r3s3p1", "wgp-tw7-tr1-cm1-sg3-st3-sta0-ig2", output="int32").require_exact(1)
 

@@ -53,6 +53,7 @@ def test_rows_are_asked_for_before_weights() -> None:
     assert body.index("v4_b32(row_words_ptr[0]") < body.index("v4_b32(fetched_ptr[0]")
 
 
+@pytest.mark.deep
 def test_a_barrier_that_may_not_be_set_up_is_found() -> None:
     wait = "tvm_builtin_ptx_bar_sync_count_sync(((uint)(3 + wg)), (uint)256);"
     assert KERNEL.text.count(wait) == 1

@@ -41,6 +41,7 @@ def test_kernels_are_clean_and_exact(spec: str, key: str) -> None:
     Generated(spec, key).require_exact(1)
 
 
+@pytest.mark.deep
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("value", [-8, 7])
 def test_padding_beside_extreme_values(value: int) -> None:
@@ -95,6 +96,7 @@ def _counts(spec: str, key: str) -> dict[str, int]:
     }
 
 
+@pytest.mark.deep
 def test_a_part_given_back_while_it_is_multiplied_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     from subbyte.families.wgmma.pipeline.emit import own_rows  # loads TVM: not while tests are collected
 

@@ -186,6 +186,7 @@ def chain(residuals: Any) -> tuple[Chain, list[Kernel], Any, Any]:
     return Chain(kernels, weights, thresholds, residuals), kernels, weights, thresholds
 
 
+@pytest.mark.deep
 def test_a_chain_hands_on_sums() -> None:
     made, kernels, weights, thresholds = chain([None, 0, None])
     x = random_values(kernels[0].workload.precision.activations, (8, 4, 6, 64), np.random.default_rng(9))

@@ -56,13 +56,14 @@ LONG = GeneratedRing("gemm2200x512x512:w1a1", channels=32, consumers=1, depth=2,
 """Of several tiles for each block."""
 
 
-@pytest.mark.sample("2 x 2", "one ahead", "several tiles")
+@pytest.mark.sample("2 x 2", "several tiles")
 @pytest.mark.parametrize("name", KERNELS)
 def test_rings_are_clean_and_exact(name: str) -> None:
     of, output, knobs = KERNELS[name]
     GeneratedRing(of, output, **knobs).require_exact(1)
 
 
+@pytest.mark.deep
 def test_a_ring_with_clusters_is_clean_in_several_orders() -> None:
     KERNEL.require_exact(2)
 
@@ -130,6 +131,7 @@ def test_more_registers_than_a_launch_has_are_found(monkeypatch: pytest.MonkeyPa
     assert "deadlock" in {finding.kind for finding in run.findings}
 
 
+@pytest.mark.deep
 def test_a_table_that_the_next_tile_overwrites_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RingPlan, "tables", 1)
     run, *_ = LONG.run(0, generated_text(LONG.plan))

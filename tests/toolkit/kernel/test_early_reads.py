@@ -73,6 +73,7 @@ def distances(text: str) -> list[int]:
     return found
 
 
+@pytest.mark.deep
 @pytest.mark.sample("stage 3")
 @pytest.mark.parametrize("name", ["stage 2", "stage 3"])
 def test_late_parameters_are_asked_for_behind_the_first_row(name: str) -> None:

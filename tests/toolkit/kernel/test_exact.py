@@ -359,6 +359,7 @@ def test_packed_output_is_the_next_layers_input(exact: Exact) -> None:
     np.testing.assert_array_equal(two.unpack(out), again.apply(reference(second, middle, w2)))
 
 
+@pytest.mark.deep
 def test_a_whole_resnet50_layer() -> None:
     """Unchecked, so that it takes seconds; every one of its 1.6 million outputs is compared."""
     from subbyte.kernel.execute import expected

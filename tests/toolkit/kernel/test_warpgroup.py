@@ -90,7 +90,7 @@ def _operands(workload, kind, rng):
     return x, w
 
 
-@pytest.mark.sample("7x7 stem", "turns", "pass, cluster")
+@pytest.mark.sample("7x7 stem", "pass, cluster")
 @pytest.mark.parametrize("name", SMALL)
 def test_every_element_on_the_cpu(name):
     workload, config = SMALL[name]
@@ -114,7 +114,7 @@ SWITCHED = [
 ]  # fmt: skip
 
 
-@pytest.mark.sample("dilation", "packed behind")
+@pytest.mark.sample("packed behind")
 @pytest.mark.parametrize(("name", "switch"), SWITCHED)
 def test_switches_change_no_element(name, switch):
     workload, config = SMALL[name]
@@ -133,8 +133,7 @@ def test_raw_sums_in_the_other_layout():
 
 
 def test_switches_show_in_the_machine_code():
-    workload, config = LARGE["stage 4, batch 8"]
-    config = replace(config, cluster_split_k=1)
+    workload, config = "n8h14w14c128k64r3s3p1", replace(LARGE["stage 4, batch 8"][1], cluster_split_k=1)
     switched = replace(config, **{**SWITCHES["all off"], "layout": config.layout})
     on, off = (subbyte.build(workload, one).instructions for one in (config, switched))
     assert 0 < _count(off, "IGMMA") < _count(on, "IGMMA")  # taps are turns of a loop, no addresses in its body

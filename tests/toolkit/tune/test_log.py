@@ -97,7 +97,7 @@ def test_killed_at_random_points_and_resumed(toy, path, tmp_path):
     command = [sys.executable, "-c", WRITER, str(Path(__file__).with_name("conftest.py")), str(path)]
     chance = random.Random(0)
     kept = b""
-    for _ in range(3):
+    for _ in range(2):
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         process.stdout.readline()
         time.sleep(chance.uniform(0.0, 0.06))

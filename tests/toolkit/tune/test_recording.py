@@ -145,7 +145,11 @@ def test_without_any_gpu_the_recording_ends_with_the_reason(toy, tmp_path):
     with pytest.raises(MissingDependency, match=r"no GPU is left to measure on: device 9"):
         run(toy, tmp_path, devices=(9,))
     assert not _measuring_in(tmp_path)
-    report = run(toy, tmp_path, devices=(9, 0))  # the share of the missing one is left over
+
+
+@pytest.mark.deep
+def test_the_share_of_a_missing_gpu_is_left_over(toy, tmp_path):
+    report = run(toy, tmp_path, devices=(9, 0))
     assert report.measured > 0
     assert 0 < report.remaining < report.valid
 

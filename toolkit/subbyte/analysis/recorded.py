@@ -17,10 +17,13 @@ from subbyte.arguments import checked
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.families.registry import family_named, family_of_kind, usual
 from subbyte.measure.sidebyside import Absence, Row
+from subbyte.records.describe import config_at, workload_from_dict
 from subbyte.records.landscape import Landscape, read_header
 from subbyte.records.landscape_file import SUFFIX, read_file, shipped
+from subbyte.records.landscape_space import fastest
 from subbyte.records.reading import json_file, typed
 from subbyte.records.shapes import Name
+from subbyte.spaces.configuration import Configuration
 from subbyte.technique.record import InfoRecord, Table
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse
@@ -187,17 +190,37 @@ def _ablation_files(folder: Path) -> dict[tuple[str, str, str], tuple[Path, ...]
     return found
 
 
-def recorded_landscapes(device: str, spec: str | None = None) -> Iterator[Landscape]:
-    """The shipped landscapes of a GPU, of one workload or of all."""
+@dataclass(frozen=True)
+class Fastest:
+    """The fastest configuration of a recorded landscape that today's constraints leave, and what it took."""
+
+    landscape: str
+    config: Configuration
+    microseconds: float
+
+
+def recorded_fastest(device: str, spec: str) -> Iterator[Fastest]:
+    """The fastest configuration in each shipped landscape of a workload on a GPU."""
     for path in shipped().values():
-        of, where, _ = _header_of(path)
-        if where == device and spec in (None, of):
-            yield _load(path)
+        if _header_of(path)[:2] == (spec, device) and (found := _fastest(path)) is not None:
+            yield found
 
 
 @lru_cache(maxsize=32)
-def _load(path: Path) -> Landscape:
-    return Landscape.load(path)
+def _fastest(path: Path) -> Fastest | None:
+    header, results, _ = read_file(path)
+    found = fastest(header, results)
+    if found is None:
+        return None
+    today, index, result = found
+    return Fastest(path.name.removesuffix(SUFFIX), config_at(today["space"], index), result.microseconds)
+
+
+@lru_cache(maxsize=4)
+def landscape_workloads(device: str) -> tuple[ConvWorkload, ...]:
+    """The workloads that have a shipped landscape on a GPU; reads the headers alone."""
+    paths = [path for path in shipped().values() if _header_of(path)[1] == device]
+    return tuple(workload_from_dict(read_header(path)["workload"]) for path in paths)
 
 
 @lru_cache(maxsize=1024)

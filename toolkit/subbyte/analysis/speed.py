@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from subbyte.analysis.ablation import Ablation
-from subbyte.analysis.recorded import OURS, recorded_ablation, recorded_landscapes, side_by_sides
+from subbyte.analysis.recorded import OURS, landscape_workloads, recorded_ablation, recorded_fastest, side_by_sides
 from subbyte.arguments import checked
 from subbyte.device import arch as arch_named
 from subbyte.device.peaks import DEFAULT_DEVICE, MeasuredPeaks, measured_peaks
@@ -219,7 +219,7 @@ def speed_of_light(
 @checked
 def studied_workloads(device: str = DEFAULT_DEVICE) -> tuple[ConvWorkload, ...]:
     """The workloads on a GPU that have a recorded landscape, or an ablation of a family."""
-    found = {one.workload.spec for one in recorded_landscapes(device)}
+    found = {one.spec for one in landscape_workloads(device)}
     return tuple(
         w for w in recorded_workloads(device)
         if w.spec in found or any(recorded_ablation(w.spec, device, family) for family in family_names())
@@ -232,8 +232,7 @@ def recorded_workloads(device: str = DEFAULT_DEVICE) -> tuple[ConvWorkload, ...]
 
     The measured peaks are those of int4 kernels.
     """
-    landscapes = (one.workload for one in recorded_landscapes(device))
-    found = {workload.spec: workload for workload in landscapes if workload.precision == INT4}
+    found = {one.spec: one for one in landscape_workloads(device) if one.precision == INT4}
     for record in side_by_sides():
         if record.device == device:
             found |= {row.spec: parse(row.workload) for row in record.rows if row.spec not in found}
@@ -301,12 +300,10 @@ def _best(w: ConvWorkload, device: str, limits: MeasuredPeaks) -> tuple[Timed | 
     fastest atom of those that multiply its operands and the family of the newest instruction."""
     found: list[tuple[Timed, Mapping[str, Any]]] = []
     spec = w.spec
-    for one in recorded_landscapes(device, spec):
-        index, result = one.best
-        config = one.config(index)
-        tops = w.operations / result.microseconds / 1e6
-        timed = Timed(f"{OURS} {w.precision.label}", result.microseconds, tops, config.key, one.name)
-        found.append((timed, config.to_dict()))
+    for one in recorded_fastest(device, spec):
+        tops = w.operations / one.microseconds / 1e6
+        timed = Timed(f"{OURS} {w.precision.label}", one.microseconds, tops, one.config.key, one.landscape)
+        found.append((timed, one.config.to_dict()))
     for record in side_by_sides():
         for row in record.rows if record.device == device else ():
             if row.spec == spec and row.side.startswith(OURS) and row.config:

@@ -18,6 +18,7 @@ from subbyte.errors import InvalidInput
 from subbyte.families.base import RETIRED
 from subbyte.families.registry import family_of_kind
 from subbyte.records.describe import workload_from_dict
+from subbyte.records.result import Measured
 
 if TYPE_CHECKING:
     from subbyte.families.base import Space
@@ -48,9 +49,7 @@ def fit(
 ) -> tuple[dict[str, Any], dict[int, Result], dict[int, str]]:
     """Header and results under today's constraints, and the reasons of the entries dropped, by index."""
     space = space_today(header)
-    if space is not None and len(space.knobs) < len(header["space"]["knobs"]):
-        knobs = {name: list(values) for name, values in space.knobs.items()}
-        header = {**header, "space": {**header["space"], "knobs": knobs, "index_hash": space.index_hash}}
+    header = _with_knobs_of(space, header)
     if space is None or _unchanged(header, results, space):
         return dict(header), dict(results), {}
     asked = results if _slow(header) else set(results) - set(space.valid)
@@ -62,6 +61,26 @@ def fit(
         {index: result for index, result in results.items() if index not in dropped},
         dropped,
     )
+
+
+def fastest(header: Mapping[str, Any], results: Mapping[int, Result]) -> tuple[dict[str, Any], int, Measured] | None:
+    """Header under today's constraints, and index and result of the fastest configuration that they leave; None without
+    any. What :func:`fit` would drop of the slower ones is not asked: with large spaces that takes seconds."""
+    space = space_today(header)
+    timed = sorted((one.microseconds, index) for index, one in results.items() if isinstance(one, Measured))
+    for _, index in timed:
+        result = results[index]
+        if isinstance(result, Measured) and (space is None or _kept(space.check(index))):
+            return _with_knobs_of(space, header), index, result
+    return None
+
+
+def _with_knobs_of(space: Space | None, header: Mapping[str, Any]) -> dict[str, Any]:
+    """The header with the knobs that are still there."""
+    if space is None or len(space.knobs) >= len(header["space"]["knobs"]):
+        return dict(header)
+    knobs = {name: list(values) for name, values in space.knobs.items()}
+    return {**header, "space": {**header["space"], "knobs": knobs, "index_hash": space.index_hash}}
 
 
 def _slow(header: Mapping[str, Any]) -> bool:
