@@ -118,11 +118,13 @@ class Pages:
     def open(
         self, view: Any, selector: str, *, width: int = 700, height: int = 900, scale: float = 1, script: str = ""
     ) -> Watched:
-        """The tab with the page of a view, once ``selector`` is there; ``script`` runs before the page's own."""
+        """The tab with the page of a view, once ``selector`` is there; ``script`` runs before the page's own. Without
+        a view the last page is opened again."""
         self._left()
+        if view is not None:
+            self.opened += 1
+            view.to_html(self.folder / f"page{self.opened}.html")
         path = self.folder / f"page{self.opened}.html"
-        self.opened += 1
-        view.to_html(path)
         if script:
             text = path.read_text(encoding="utf-8")
             path.write_text(text.replace("<head>", f"<head><script>{script}</script>", 1), encoding="utf-8")

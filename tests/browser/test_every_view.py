@@ -227,9 +227,10 @@ def test_keys_between_two_frames_end_where_slow_ones_do(
 @pytest.mark.parametrize("selector", VIEWS)
 def test_letters_are_large_enough(selector: str, names: dict[str, Any], open_page: Callable[..., Any]) -> None:
     """In a window of 700 pixels, as they are and zoomed to 125 %; open_page sees to it that no page is wider."""
-    view = eval(VIEWS[selector], names)
-    assert open_page(view, selector).evaluate(SMALL, [selector, LEAST, 1]) == []
-    assert open_page(view, selector, width=560, scale=1.25).evaluate(SMALL, [selector, LEAST, 1.25]) == []
+    page = open_page(eval(VIEWS[selector], names), selector)
+    assert page.evaluate(SMALL, [selector, LEAST, 1]) == []
+    page = open_page(None, selector, width=560, scale=1.25)
+    assert page.evaluate(SMALL, [selector, LEAST, 1.25]) == []
 
 
 def test_small_letters_are_noticed(names: dict[str, Any], open_page: Callable[..., Any]) -> None:
