@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -38,15 +39,15 @@ def table(seconds: dict[str, float]) -> list[str]:
 class CpuSeconds:
     """Measures where tests run, and adds up where their reports arrive (with xdist two kinds of process)."""
 
-    def __init__(self, config: pytest.Config) -> None:
-        self.config, self.before = config, 0.0
+    def __init__(self, config: pytest.Config, clock: Callable[[], float] = used) -> None:
+        self.config, self.clock, self.before = config, clock, 0.0
         self.kept = None if hasattr(config, "workerinput") else os.environ.get("SUBBYTE_TEST_TIMES")
         self.of_folder: Counter[str] = Counter()
         self.of_test: Counter[str] = Counter()
 
     def pytest_collection_finish(self) -> None:
         """What starting and collecting took in this process."""
-        self.before = used()
+        self.before = self.clock()
         if hasattr(self.config, "workeroutput"):
             self.config.workeroutput["cpu_seconds"] = self.before
         else:
@@ -56,7 +57,7 @@ class CpuSeconds:
     def pytest_runtest_makereport(self) -> Any:
         """Add to the report of a setup, call or teardown what it took."""
         report = yield
-        now = used()
+        now = self.clock()
         report.cpu_seconds, self.before = now - self.before, now
         return report
 

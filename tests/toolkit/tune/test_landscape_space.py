@@ -12,7 +12,8 @@ from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.families import space
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.replay import ReplayRunner
-from subbyte.records.landscape_space import space_today
+from subbyte.records.describe import config_at
+from subbyte.records.landscape_space import fastest, space_today
 from subbyte.records.result import Failed, Measured
 from subbyte.tune import Landscape
 
@@ -73,6 +74,18 @@ def test_entries_refused_today_are_dropped_with_a_notice(tmp_path, monkeypatch):
     assert "seen to spill" in info._repr_html_()
     again = Landscape.load(loaded.save(tmp_path / "new.json.gz"))
     assert (again.dropped, again.space_hash) == ({}, today.hash)
+
+
+def test_the_fastest_of_today_is_found_without_asking_about_the_slower_ones(monkeypatch):
+    made = record()
+    best = made.best[0]
+    assert fastest(made.header, made.results) == (made.header, *made.best)
+    refuse(monkeypatch, [best])
+    header, index, result = fastest(made.header, made.results)
+    fitted = Landscape.fitted(made.header, made.results)
+    assert (index, result) == fitted.best != made.best
+    assert config_at(header["space"], index) == fitted.config(index)
+    assert fastest(made.header, {best: made.results[best]}) is None
 
 
 def test_configurations_allowed_since_are_counted_as_missing(tmp_path, monkeypatch):
