@@ -178,8 +178,8 @@ def test_todays_texts_are_those_of_the_committed_record(spec, pool):
 
 def test_kernels_of_a_new_knob_that_hang_are_left_alone():
     assert set(builders.WAYS) == set(builders.usual_values()) - set(builders.ORDINARY)
-    assert {*builders.MODE_KNOBS, "cluster_split_k", "half_rows", "start", "early_start"} <= set(builders.WAYS)
-    assert builders.ways_of(PipelineConfig(half_rows=1, stages=99)) == [("half_rows", 1)]
+    assert {*builders.MODE_KNOBS, "cluster_split_k", "pixels", "start", "early_start"} <= set(builders.WAYS)
+    assert builders.ways_of(PipelineConfig(pixels=3, stages=99)) == [("pixels", 3)]
     assert builders.ways_of(SingleTileConfig(multicast=2, parameters=1)) == [("multicast", 2), ("parameters", 1)]
 
 
