@@ -24,10 +24,10 @@ KINDS: Mapping[type[FormerPipelineConfig], type[PipelineConfig]] = {
 """The configurations of version 2, with those that took their place."""
 BEFORE = {today: former for former, today in KINDS.items()}
 USUAL: Mapping[str, Any] = {
-    name: value for kind in (SingleTileConfig, *reversed(list(KINDS))) for name, value in kind().to_dict().items()
-} | {CHOICE: 0}  # fmt: skip
+    **FormerBlocksConfig().to_dict(), **FormerSparseConfig().to_dict(), **SingleTileConfig().to_dict(), CHOICE: 0,
+}  # fmt: skip
 """The usual value of each."""
-NAMES = frozenset(name for kind in (*KINDS, SingleTileConfig) for name in kind.rows)
+NAMES = frozenset(USUAL)
 """Every knob and switch of version 2."""
 SINGLE_ALONE = frozenset(SingleTileConfig.rows) - frozenset(FormerPipelineConfig.rows)
 """Those that only the kernel of a single tile iteration had."""
@@ -116,5 +116,5 @@ def nearest(config: FormerPipelineConfig) -> PipelineConfig:
 def before(config: PipelineConfig) -> FormerPipelineConfig:
     """How version 2 recorded a configuration of today."""
     kind = BEFORE[type(config)]
-    fields = {name: value for name, value in vars(config).items() if name in kind.rows}
-    return kind(**fields, **dict(zip(SECOND, config.pixel_knobs, strict=True)))
+    fields: dict[str, Any] = {name: value for name, value in vars(config).items() if name in kind.rows}
+    return kind(**fields | dict(zip(SECOND, config.pixel_knobs, strict=True)))

@@ -18,7 +18,6 @@ from subbyte.families.wgmma.config import RENAMED, SWITCH_VALUES, WgmmaConfig
 from subbyte.families.wgmma.former import (
     EARLIER,
     REMOVED,
-    SECOND,
     FormerConfig,
     FormerPipelineConfig,
     RetiredConfig,
@@ -33,7 +32,7 @@ _BOTH = ("tile_width", "tile_rows", "groups_m", "groups_x", "segments", "split",
          *SWITCH_VALUES)  # fmt: skip
 _SINGLE = (*_BOTH, "bulk_weights", "weights_ahead", "early_start")
 _PIPELINE = (*_BOTH, "groups_y", "filter_passes", "tiles_m", "channel_groups", "ring", "load_ahead", "stagger",
-             "producers", "producer_registers")  # fmt: skip
+             "producers", "image_groups", "half_rows", "producer_registers")  # fmt: skip
 _SINGLE_ALONE = ("weights_ahead", "late_parameters", "early_parameters", "early_start")
 _SINGLE_NEEDS = {
     name: getattr(Schedule(1), RENAMED.get(name, name))
@@ -125,7 +124,7 @@ def today(config: FormerConfig) -> Found:
         **{RENAMED.get(name, name): fields[name] for name in _PIPELINE},
         row_reuse=next(code for code, meant in ROW_REUSE.items() if meant == config.row_knobs),
         start=next(code for code, meant in STARTS.items() if meant == (config.producer_late, config.lean_start)),
-        **dict(zip(SECOND, _pixels(config), strict=True)),
+        flatten=2 if config.joined else config.flatten,
     )
     return second.today(then)
 
