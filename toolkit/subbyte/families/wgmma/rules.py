@@ -98,7 +98,7 @@ def images(plan: WgmmaPlan) -> str | None:
     if config.image_groups == 1:
         return None
     if groups % config.image_groups:
-        return f"divisibility: {config.image_groups} of an instruction (pixels) does not divide {groups} groups of 8 images"
+        return f"divisibility: {config.image_groups} groups of pixels does not divide {groups} groups of 8 images"
     if plan.flat or plan.x_tiles > 1 or plan.cols.pixel_step > 1 or plan.lowered:
         return "tile: several groups of images in one instruction (pixels) need whole rows of stride 1"
     return None
