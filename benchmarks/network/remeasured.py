@@ -27,10 +27,10 @@ def entry_of(config: Any, microseconds: float | None) -> dict[str, Any]:
 
 def overlaps(config: Mapping[str, Any]) -> bool:
     """Whether a recorded configuration, of this or an earlier version, overlaps with others in a chain."""
-    found = config_from_dict(config)
-    if isinstance(found, WgmmaConfig):
-        return bool(found.schedule.dependent_launch)
-    return bool(config.get("dependent_launch", config.get("overlap")))
+    chosen = config.get("dependent_launch", config.get("overlap"))
+    if chosen is not None:
+        return bool(chosen)
+    return isinstance(config_from_dict(config), WgmmaConfig)  # a pipeline, which always does
 
 
 def logs_of(out: Path, layer: ConvWorkload) -> list[Path]:
