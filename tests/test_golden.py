@@ -84,6 +84,8 @@ def test_kernels_of_retired_knobs_must_be_refused() -> None:
     entry = next(one for one in GOLDEN.entries if "swizzle" in one.names)
     assert kernels.is_retired(entry.key, GOLDEN.retired)
     assert not kernels.is_retired("wg-tw6-tr1-gm1-sg1-ri6-sta0", GOLDEN.retired)
+    assert kernels.is_retired("wg-tw6-tr1-gm1-sg1-ri6-sta0-ov0", GOLDEN.retired)
+    assert not kernels.is_retired("wg-tw6-tr1-gm1-sg1-ri6-sta0-ov0-bw1", GOLDEN.retired)
     assert kernels.state(entry, GOLDEN.retired)[0] == kernels.RETIRED
     assert kernels.state(entry)[0] == kernels.REFUSED
     built = next(one for one in GOLDEN.entries if one.key.startswith("wg-") and "plain" in one.names)

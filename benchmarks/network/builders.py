@@ -38,7 +38,7 @@ PART = 8000
 """Products of a space that are enumerated by one call."""
 SHAPE_KNOBS = ("tile_width", "tile_rows", "consumers_m", "consumers_n", "consumers_rows", "segments", "cluster_split_k")
 """Knobs that decide how the work is divided; the others how it is fetched."""
-MODE_KNOBS = ("flatten", "tiles_m", "producers", CHOICE, "image_groups")
+MODE_KNOBS = ("pixels", "tiles_m", "producers", CHOICE)
 """Knobs that change how a block works: some values go together with certain others only."""
 ORDINARY = (*(name for name in SHAPE_KNOBS if name != "cluster_split_k"), "m_iterations", "channel_groups", "stages",
             "row_reuse", "load_ahead", "unroll", "in_flight", "dependent_launch")  # fmt: skip

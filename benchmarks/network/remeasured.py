@@ -11,6 +11,8 @@ from benchmarks.network.builders import build_clean
 from benchmarks.network.searches import ARCH
 from benchmarks.shared import kernel_pack
 from subbyte.errors import SubbyteError
+from subbyte.families.registry import config_from_dict
+from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.tune import read_log
 from subbyte.workload import ConvWorkload, workload
 
@@ -25,7 +27,10 @@ def entry_of(config: Any, microseconds: float | None) -> dict[str, Any]:
 
 def overlaps(config: Mapping[str, Any]) -> bool:
     """Whether a recorded configuration, of this or an earlier version, overlaps with others in a chain."""
-    return bool(config.get("dependent_launch", config.get("overlap")))
+    chosen = config.get("dependent_launch", config.get("overlap"))
+    if chosen is not None:
+        return bool(chosen)
+    return isinstance(config_from_dict(config), WgmmaConfig)  # a pipeline, which always does
 
 
 def logs_of(out: Path, layer: ConvWorkload) -> list[Path]:

@@ -17,7 +17,7 @@ from subbyte.device.arch import arch
 from subbyte.errors import SubbyteError
 from subbyte.families.registry import config_from_dict, family_of_kind
 from subbyte.families.wgmma.config import WgmmaConfig
-from subbyte.families.wgmma.former import RetiredConfig
+from subbyte.families.wgmma.former import FormerConfig
 from subbyte.families.wgmma.space import SMALL, WGMMA, wgmma_space
 from subbyte.records.result import Measured
 from subbyte.tune import Study
@@ -198,7 +198,7 @@ class Known:
         for data in self.best.get(family, ()):
             with suppress(SubbyteError):
                 found.append(config_from_dict(data))
-        return [config for config in found if not isinstance(config, RetiredConfig)]
+        return [config for config in found if not isinstance(config, FormerConfig)]
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""

@@ -34,7 +34,8 @@ def test_every_run_gives_the_same_right_bits(kernel, guarded):
 
 
 def test_another_kernels_bits_are_noticed(folder, device, guarded):
-    one = named(folder, "plain")[0]
+    packed = (one for one in named(folder, "plain") if any(arg.name == "Prm" for arg in one.launch.arguments))
+    one = next(packed)  # of its forms the one that gives sums has no parameters
     different = guarded(checks.repeated, one.workload, one.cubin, one.launch, (-3, 2), 10, timeout=60.0)
     assert min(different.values()) > 0
 

@@ -98,7 +98,6 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
         "n8h6w6c64k64r3s3p1",
         {"tile_width": 6, "stages": 6, "duplicate_aware": "none", "register_packing": False, "layout": "nhwc"},
     ),
-    "no overlap": ("n8h6w6c64k64r3s3p1", {"tile_width": 6, "stages": 6, "dependent_launch": 0}),
     "rows given back early": (
         "n8h9w11c64k96r3s3p1u2", {"tile_width": 6, "consumers_m": 2, "stages": 3, "row_reuse": 2},
     ),
@@ -131,11 +130,11 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
         "n8h6w14c64k128r3s3p1",
         {"tile_width": 8, "segments": 6, "consumers_m": 2, "multicast": 4},
     ),
-    "one long row": ("n16h9w11c64k96r1s1p0u2", {"tile_width": 8, "stages": 2, "flatten": 1}),
-    "joined images": ("n24h5w5c64k64r1s1p0", {"tile_width": 10, "segments": 3, "stages": 3, "flatten": 2}),
+    "one long row": ("n16h9w11c64k96r1s1p0u2", {"tile_width": 8, "stages": 2, "pixels": 1}),
+    "joined images": ("n24h5w5c64k64r1s1p0", {"tile_width": 10, "segments": 3, "stages": 3, "pixels": 2}),
     "joined images, stride 2": (
         "n16h6w6c128k64r1s1p0u2",
-        {"tile_width": 8, "segments": 2, "stages": 3, "flatten": 2, "channel_groups": 2, "row_reuse": 0},
+        {"tile_width": 8, "segments": 2, "stages": 3, "pixels": 2, "channel_groups": 2, "row_reuse": 0},
     ),
     "two producers": (
         "n24h5w5c128k128r1s1p0",
@@ -143,9 +142,9 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
          "channel_groups": 2, "row_reuse": 0},
     ),
     "two producers, 3x3": ("n8h6w6c64k64r3s3p1", {"tile_width": 6, "stages": 5, "producers": 2}),
-    "rows of two groups of images": ("n16h7w7c64k64r3s3p1", {"tile_width": 7, "stages": 6, "image_groups": 2}),
+    "rows of two groups of images": ("n16h7w7c64k64r3s3p1", {"tile_width": 7, "stages": 6, "pixels": 4}),
     "rows of two groups of images, in segments": (
-        "n32h7w7c128k128r3s3p1", {"tile_width": 7, "consumers_m": 2, "segments": 2, "stages": 4, "image_groups": 2},
+        "n32h7w7c128k128r3s3p1", {"tile_width": 7, "consumers_m": 2, "segments": 2, "stages": 4, "pixels": 4},
     ),
     "two tiles of channels": (
         "n8h6w6c64k256r3s3p1",
@@ -153,7 +152,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "two tiles of channels, joined images": (
         "n24h5w5c128k320r1s1p0",
-        {"tile_width": 8, "segments": 3, "stages": 4, "m_iterations": 2, "tiles_m": 2, "flatten": 2, "unroll": 2},
+        {"tile_width": 8, "segments": 3, "stages": 4, "m_iterations": 2, "tiles_m": 2, "pixels": 2, "unroll": 2},
     ),
     "own rows, divided": (
         "n8h8w6c128k64r3s3p1",
@@ -170,7 +169,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "own rows, one part, two groups of images": (
         "n16h7w7c256k64r3s3p1",
         {"tile_width": 7, "tile_rows": 2, "consumers_rows": 2, "channel_groups": 4, "stages": 3, "row_reuse": 3,
-         "stagger": 2, "image_groups": 2},
+         "stagger": 2, "pixels": 4},
     ),
     "own rows, one part, stride 2": (
         "n8h14w14c128k128r3s3p1u2",
@@ -180,21 +179,21 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "rows and a half": (
         "n8h14w14c64k64r3s3p1",
         {"tile_width": 14, "tile_rows": 2, "consumers_rows": 2, "segments": 4, "stages": 6, "load_ahead": 1,
-         "stagger": 2, "half_rows": 1},
+         "stagger": 2, "pixels": 3},
     ),
     "rows and a half, own rows": (
         "n8h14w14c128k64r3s3p1",
         {"tile_width": 14, "tile_rows": 2, "consumers_rows": 2, "segments": 4, "channel_groups": 2, "stages": 12,
-         "row_reuse": 0, "half_rows": 1},
+         "row_reuse": 0, "pixels": 3},
     ),
     "rows and a half, nhwc": (
         "n8h6w8c32k64r3s3p1",
-        {"tile_width": 8, "consumers_rows": 2, "segments": 4, "stages": 4, "half_rows": 1, "layout": "nhwc"},
+        {"tile_width": 8, "consumers_rows": 2, "segments": 4, "stages": 4, "pixels": 3, "layout": "nhwc"},
     ),
     "the middle row cut, two groups of images": (
         "n16h7w7c256k128r3s3p1",
         {"tile_width": 7, "consumers_rows": 2, "segments": 4, "channel_groups": 4, "stages": 9, "row_reuse": 0,
-         "unroll": 1, "stagger": 0, "half_rows": 1, "image_groups": 2},
+         "unroll": 1, "stagger": 0, "pixels": 5},
     ),
     "a late producer": (
         "n24h7w28c64k128r3s3p1",
@@ -203,7 +202,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "a late producer, own rows": (
         "n16h7w7c256k128r3s3p1",
         {"tile_width": 7, "consumers_m": 2, "segments": 7, "channel_groups": 4, "stages": 6, "row_reuse": 0,
-         "unroll": 1, "stagger": 0, "image_groups": 2, "start": 1},
+         "unroll": 1, "stagger": 0, "pixels": 4, "start": 1},
     ),
     "a lean start": (
         "n16h14w28c128k64r3s3p1",
@@ -218,12 +217,12 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "a lean start, the rows of a pass": (
         "n16h7w7c256k128r3s3p1",
         {"tile_width": 7, "consumers_rows": 2, "segments": 4, "channel_groups": 4, "stages": 3, "row_reuse": 3,
-         "unroll": 1, "load_ahead": 1, "stagger": 0, "half_rows": 1, "image_groups": 2, "start": 2},
+         "unroll": 1, "load_ahead": 1, "stagger": 0, "pixels": 5, "start": 2},
     ),
     "the middle row cut": (
         "n24h15w14c64k64r3s3p1",
         {"tile_width": 14, "tile_rows": 2, "consumers_rows": 2, "segments": 4, "stages": 6, "load_ahead": 1,
-         "stagger": 2, "half_rows": 1},
+         "stagger": 2, "pixels": 3},
     ),
     "bulk weights, read ahead": (
         "n8h6w7c256k96r3s3p1",
@@ -295,7 +294,7 @@ POINTWISE_FROM = ("n24h5w5c128k128r1s1p0", "n16h6w6c128k256r1s1p0u2", "n16h9w9c6
 POINTWISE: dict[str, tuple[Any, ...]] = {
     "tile_width": (6, 8, 10, 14), "tile_rows": (1, 2), "consumers_m": (1, 2), "segments": (1, 2, 3),
     "m_iterations": (1, 2), "channel_groups": (1, 2), "stages": (2, 3, 4, 6), "row_reuse": (0, 1), "unroll": (1, 2),
-    "in_flight": (1,), "stagger": (0, 2), "flatten": (0, 1, 2), "producers": (1, 2),
+    "in_flight": (1,), "stagger": (0, 2), "pixels": (0, 1, 2), "producers": (1, 2),
 }  # fmt: skip
 """The same for 1x1 kernels, whose pixels need no rows."""
 

@@ -1,10 +1,10 @@
 """Digests of kernels' CUDA texts and machine code, by workload, configuration key, architecture and output.
 
 The list is plain text, so that it outlives every name in the library. ``retired`` holds the parts of keys (``sw``)
-whose knobs are no more: those kernels must be refused. Machine code is compared by its instructions, constants and
-registers, whatever its sections are called, and only where the text is another one. It is held of every kernel that is
-shipped or recommended and of every design variant (:func:`holds_code`): together they go through every line of the
-generators, and the rest are more of the same.
+whose knobs are no more, or no more without another part (``ov-bw``): those kernels must be refused. Machine code is
+compared by its instructions, constants and registers, whatever its sections are called, and only where the text is
+another one. It is held of every kernel that is shipped or recommended and of every design variant
+(:func:`holds_code`): together they go through every line of the generators, and the rest are more of the same.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ class Golden:
 def is_retired(key: str, retired: Sequence[str]) -> bool:
     """Whether a key names a knob that is no more."""
     found = (re.fullmatch(r"([a-z]+)\d+", part) for part in key.removeprefix("wg-").split("-"))
-    return key.startswith("wg-") and any(part is not None and part[1] in retired for part in found)
+    parts = {part[1] for part in found if part is not None}
+    gone = (one.partition("-") for one in retired)
+    return key.startswith("wg-") and any(part in parts and other not in parts for part, _, other in gone)
 
 
 def read(path: Path = FILE) -> Golden:

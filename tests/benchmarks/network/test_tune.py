@@ -26,7 +26,7 @@ from subbyte.families import space
 from subbyte.families.mma.config import MmaConfig
 from subbyte.families.registry import config_from_dict
 from subbyte.families.wgmma.config import WgmmaConfig
-from subbyte.families.wgmma.pipeline.config import PipelineConfig
+from subbyte.families.wgmma.pipeline.config import FLAT_BATCH, TWO_GROUPS, PipelineConfig
 from subbyte.families.wgmma.space import SMALL as SMALL_SPACE
 from subbyte.families.wgmma.space import WGMMA, wgmma_space
 from subbyte.measure.fake import FakeRunner
@@ -111,12 +111,12 @@ def test_earlier_times_choose_and_are_not_taken_over(logs, tmp_path, capsys):
 
 def test_a_value_nobody_tried_is_tried_on_what_was_good():
     listed = [
-        PipelineConfig(), PipelineConfig(flatten=2, dependent_launch=0, unroll=2),
-        PipelineConfig(flatten=2, dependent_launch=0),
+        PipelineConfig(), PipelineConfig(pixels=2, load_ahead=1, unroll=2),
+        PipelineConfig(pixels=2, load_ahead=1),
     ]  # fmt: skip
-    knobs = {"flatten": (0, 2), "dependent_launch": (0, 1), "unroll": (1, 2), "stages": (4, 6)}
+    knobs = {"pixels": (0, 2), "load_ahead": (1, 2), "unroll": (1, 2), "stages": (4, 6)}
     space = argparse.Namespace(knobs=knobs, config=listed.__getitem__)
-    tried = {"flatten": [0], "dependent_launch": [0, 1], "unroll": [1, 2], "stages": [4]}
+    tried = {"pixels": [0], "load_ahead": [1, 2], "unroll": [1, 2], "stages": [4]}
     assert schedule.neighbours(space, [0, 1, 2], [listed[0]], tried) == [listed[2]]
     assert schedule.neighbours(space, [0, 1, 2], [listed[0]], {}) == []
 
@@ -157,8 +157,8 @@ def test_a_large_space_is_listed_around_what_is_good(pool, monkeypatch):
     some, by_estimate = builders.sorted_space(space, pool, None, 3000, [known])
     listed = {some.config(index) for index in some.valid}
     assert known in listed
-    assert {known.with_values({"dependent_launch": 0, "unroll": 2}), known.with_values({"load_ahead": 1})} < listed
-    assert known.with_values({"dependent_launch": 0, "load_ahead": 1, "unroll": 2}) not in listed
+    assert {known.with_values({"in_flight": 2, "unroll": 2}), known.with_values({"load_ahead": 1})} < listed
+    assert known.with_values({"in_flight": 2, "load_ahead": 1, "unroll": 2}) not in listed
     assert len(by_estimate) == len(set(by_estimate)) == len(listed)
     assert all(some.check(config) is None for config in listed)
 
@@ -176,14 +176,14 @@ def test_values_outside_a_space_widen_it():
 
 
 class Hanging(FakeRunner):
-    """Kernels with ``image_groups`` never end, one in four with ``flatten`` does not; what is asked for is counted."""
+    """Kernels of two groups of images never end, one in four of a flattened batch does not; it counts what is asked."""
 
     def __init__(self):
         super().__init__(failures=self.hangs)
         self.asked = []
 
     def hangs(self, config):
-        stops = config.image_groups > 1 or (config.flatten and config.stages % 4 == 0)
+        stops = config.pixels == TWO_GROUPS or (config.pixels == FLAT_BATCH and config.stages % 4 == 0)
         return Failed("timeout", "it hangs") if stops else None
 
     def iterate(self, workload, configs):
@@ -194,14 +194,14 @@ class Hanging(FakeRunner):
 
 def test_what_hangs_again_and_again_is_left_alone():
     runner = builders.Guarded(Hanging())
-    wide = [PipelineConfig(image_groups=2, stages=stages) for stages in range(1, 9)]
+    wide = [PipelineConfig(pixels=TWO_GROUPS, stages=stages) for stages in range(1, 9)]
     first = runner.run(SMALL, wide[:3])
     assert [result.reason for result in first] == ["it hangs"] * 3
     rest = runner.run(SMALL, [wide[3], PipelineConfig(), wide[4]])
-    assert "3 kernels with image_groups=2 did not end" in rest[0].reason
+    assert "3 kernels with pixels=4 did not end" in rest[0].reason
     assert [result.ok for result in rest] == [False, True, False]
     assert runner.asked == [*wide[:3], PipelineConfig()]
-    joined = [PipelineConfig(flatten=2, stages=stages) for stages in range(1, 25)]
+    joined = [PipelineConfig(pixels=FLAT_BATCH, stages=stages) for stages in range(1, 25)]
     assert sum(result.ok for result in runner.run(SMALL, joined)) == 18
     assert runner.left_alone(joined[0]) is None
     assert builders.ways_of(MmaConfig()) == []

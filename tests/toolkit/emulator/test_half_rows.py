@@ -34,7 +34,7 @@ REFUSED = [
     ("n16h7w7c64k64r3s3p1", "wgp-tw7-tr1-cm1-cr2-sg3-st4-sta0-ig2-hr1", "do not end in the middle"),
     ("n16h9w7c64k64r3s3p1", "wgp-tw7-tr1-cm1-cr2-sg4-st4-sta0-ig2-hr1", "do not end in the middle"),
     ("n16h7w7c64k64r3s3p1", "wgp-tw7-tr2-cm1-cr2-sg4-st4-sta0-ig2-hr1", "half of a block's 2 rows"),
-    ("n24h7w6c64k64r3s3p1", "wgp-tw6-tr1-cm1-cr2-sg4-st4-sta0-ig3-hr1", "half of it is a width"),
+    ("n8h6w3c64k64r3s3p1", "wgp-tw3-tr1-cm1-cr2-sg4-st4-sta0-hr1", "half of it is a width"),
     ("n8h3w12c64k64r5s3p2", "wgp-tw14-tr1-cm1-cr2-sg2-st4-sta0-hr1", "too near to the edge"),
 ]
 FAULTS = [

@@ -14,15 +14,15 @@ from subbyte.families.wgmma.pipeline.config import PipelineConfig
 
 ROUND = {"channel_groups": 2, "row_reuse": 0}
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
-    "joined": ("n24h5w5c64k64r1s1p0", {"tile_width": 10, "segments": 3, "stages": 3, "stagger": 0, "flatten": 2}),
+    "joined": ("n24h5w5c64k64r1s1p0", {"tile_width": 10, "segments": 3, "stages": 3, "stagger": 0, "pixels": 2}),
     "joined, strided": (
         "n16h6w6c128k64r1s1p0u2",
-        {"tile_width": 8, "segments": 2, "stages": 3, "stagger": 0, "flatten": 2, **ROUND},
+        {"tile_width": 8, "segments": 2, "stages": 3, "stagger": 0, "pixels": 2, **ROUND},
     ),
     "two producers": (
         "n24h5w5c128k128r1s1p0",
         {"tile_width": 8, "tile_rows": 2, "segments": 3, "stages": 6, "consumers_m": 2, "stagger": 2,
-         "producers": 2, "flatten": 2, **ROUND},
+         "producers": 2, "pixels": 2, **ROUND},
     ),
     "two producers, padding": ("n8h6w6c64k64r3s3p1", {"tile_width": 6, "stages": 5, "producers": 2}),
     "two tiles": (
@@ -31,7 +31,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "two tiles, joined": (
         "n24h5w5c128k320r1s1p0",
-        {"tile_width": 8, "segments": 3, "stages": 4, "m_iterations": 2, "tiles_m": 2, "stagger": 0, "flatten": 2,
+        {"tile_width": 8, "segments": 3, "stages": 4, "m_iterations": 2, "tiles_m": 2, "stagger": 0, "pixels": 2,
          "unroll": 2},
     ),
     "rows of a pass divided": (
@@ -48,7 +48,7 @@ REFUSED = [
     ("joined", {"layout": "nhwc"}, "nhwcnc"),
     ("two producers", {"producers": 3, "consumers_m": 1, "stagger": 0}, "allowed: 1, 2"),
     ("two tiles", {"tiles_m": 3, "consumers_m": 1}, "allowed: 1, 2"),
-    ("two producers, padding", {"flatten": 2}, "flatten=2"),
+    ("two producers, padding", {"pixels": 2}, "pixels=flat_batch"),
 ]
 
 

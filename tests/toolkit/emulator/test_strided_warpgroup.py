@@ -83,20 +83,20 @@ def test_rows_that_no_iteration_reads_are_released_when_they_arrive(groups: int)
 @pytest.mark.parametrize("name", FLAT)
 def test_output_pixels_as_one_long_row(name: str) -> None:
     spec, knobs = FLAT[name]
-    kernel = _kernel(spec, **knobs, flatten=1)
+    kernel = _kernel(spec, **knobs, pixels=1)
     assert kernel.plan.flat
     kernel.require_exact(1)
 
 
 @pytest.mark.parametrize("spec", ["n8h7w7c64k64r3s3p1u2", "n8h7w7c64k64r1s1p0"])
 def test_only_1x1_kernels_with_a_stride_are_flattened(spec: str) -> None:
-    assert str(why_not(_plan(spec, tile_width=4, stages=3, flatten=1))).startswith("same program: flatten")
+    assert str(why_not(_plan(spec, tile_width=4, stages=3, pixels=1))).startswith("same program: pixels=flat")
 
 
 @pytest.mark.parametrize("width", [1, 7, 13, 28, 56, 113])
 def test_a_pixels_row_is_found_without_a_division(width: int) -> None:
     size = 2 * width - 1
-    plan = _plan(f"n8h{size}w{size}c64k64r1s1p0u2", tile_width=28, flatten=1)
+    plan = _plan(f"n8h{size}w{size}c64k64r1s1p0u2", tile_width=28, pixels=1)
     assert plan.workload.q == width
     factor, shift = plan.row_division
     pixels = np.arange(plan.input_size[0] * plan.input_size[1], dtype=np.uint64)

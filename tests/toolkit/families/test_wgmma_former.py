@@ -22,16 +22,18 @@ KNOBS = {"tile_width": (8,), "groups_m": (1,), "segments": (4, 7), "split": (1, 
          "load_ahead": (2, 1), "at_once": (0, 2), "bulk_weights": (0, 1), "stagger": (0,)}  # fmt: skip
 PAIRS = [
     ("wg-tw14-tr2-gm2-sg2-ri6", PipelineConfig(tile_width=14, tile_rows=2, consumers_m=2, segments=2, stages=6)),
-    ("wg-tw8-tr1-gm1-gx2-gy2-sg4-fp2-sp2-cg4-ri4-kr0-sta2-ov0",
+    ("wg-tw8-tr1-gm1-gx2-gy2-sg4-fp2-sp2-cg4-ri4-kr0-sta2",
      PipelineConfig(tile_width=8, consumers_n=2, consumers_rows=2, segments=4, m_iterations=2, cluster_split_k=2,
-                    channel_groups=4, stages=4, row_reuse=0, stagger=2, dependent_launch=0)),
+                    channel_groups=4, stages=4, row_reuse=0, stagger=2)),
     ("wg-tw8-tr1-gm1-sg1-ri3-er1-pl1-ls1-nhwc",
      PipelineConfig(tile_width=8, stages=3, row_reuse=2, start=3, layout="nhwc")),
     ("wg-tw8-tr1-gm1-sg1-cg2-ri3-kr0-fl1-jo1-pp1-rp0",
-     PipelineConfig(tile_width=8, channel_groups=2, stages=3, row_reuse=3, flatten=2, register_packing=False)),
+     PipelineConfig(tile_width=8, channel_groups=2, stages=3, row_reuse=3, pixels=2, register_packing=False)),
     ("wg-tw8-tr1-gm1-sg7-sp2-ri3-la1-sta0-bw2-wa3-lp1-es1",
      SingleTileConfig(tile_width=8, segments=7, cluster_split_k=2, multicast=2, weights_ahead=3, parameters=1,
                       early_start=1)),
+    ("wg-tw8-tr1-gm1-sg7-ri3-la1-sta0-ov0-bw1",
+     SingleTileConfig(tile_width=8, segments=7, multicast=1, dependent_launch=0)),
     ("wg-tw8-tr1-gm1-sg7-ri3-la1-sta0-bw1-ep1", SingleTileConfig(tile_width=8, segments=7, parameters=2)),
 ]  # fmt: skip
 
@@ -47,7 +49,7 @@ def test_keys_mean_configurations_of_today_and_back(key, meant):
 
 
 @pytest.mark.parametrize(("part", "said"), [
-    ("ao2", "at_once=2"), ("wr8", "weight_ring=8"), ("sw1", "swizzle=1"), ("bl2", "blocks=2"),
+    ("ao2", "at_once=2"), ("wr8", "weight_ring=8"), ("sw1", "swizzle=1"), ("bl2", "blocks=2"), ("ov0", "overlap=0"),
 ])  # fmt: skip
 def test_a_kernel_with_a_knob_that_is_no_more_has_a_name_and_cannot_be_built(part, said):
     key = f"wg-tw8-tr1-gm1-sg7-ri3-{part}"

@@ -58,7 +58,7 @@ FEW = {
     "n8h6w14c128k64r3s3p1": {
         "tile_width": (14, 6), "tile_rows": (1,), "consumers_m": (1,), "consumers_n": (1,), "consumers_rows": (1, 2),
         "segments": (1, 6), "cluster_split_k": (1, 2), "stages": (3, 9), "load_ahead": (2,), "unroll": (1, 2),
-        "in_flight": (1, 3), "stagger": (0,), "dependent_launch": (1, 0), "multicast": (0, 2), "parameters": (0, 2),
+        "in_flight": (1, 3), "stagger": (0,), "multicast": (0, 2), "dependent_launch": (1, 0), "parameters": (0, 2),
     },
     "n8h6w14c64k64r3s3p1": {
         "tile_width": (14,), "tile_rows": (1,), "consumers_n": (1, 2), "segments": (6,), "stages": (3,),
@@ -67,7 +67,7 @@ FEW = {
     "n16h7w7c256k128r1s1p0": {
         "tile_width": (14,), "tile_rows": (1,), "segments": (1, 4), "stages": (2, 4), "stagger": (0, 2),
         "unroll": (1, 4), "in_flight": (1, 2), "channel_groups": (1, 4), "row_reuse": (1, 0), "producers": (1, 2),
-        "flatten": (0, 2), "start": (0, 1), "load_ahead": (2, 1), "producer_registers": (0, 104),
+        "pixels": (0, 2), "start": (0, 1), "load_ahead": (2, 1), "producer_registers": (0, 104),
     },
 }  # fmt: skip
 """Values of every step that a rule may be asked at."""

@@ -22,7 +22,7 @@ KIND = "wgmma-2of4"
 FEW = {
     f"n8h6w14c96k128r3s3p1:{WEIGHTS}": {
         "tile_width": (14, 6), "consumers_m": (1, 2), "consumers_rows": (1, 2), "segments": (1, 6), "stages": (3, 9),
-        "load_ahead": (2,), "unroll": (1, 2), "in_flight": (1, 3), "stagger": (0,), "dependent_launch": (1, 0),
+        "load_ahead": (2,), "unroll": (1, 2), "in_flight": (1, 3), "stagger": (0,),
         "resident": (0, 1),
     },
     f"n8h7w7c256k128r1s1p0:{WEIGHTS}": {

@@ -62,9 +62,7 @@ CASES: dict[str, Plan | WgmmaPlan] = {
         "n8h7w7c256k72r3s3p1", tile_width=8, segments=7, cluster_split_k=2, stages=3, consumers_m=2
     ),
     "warpgroup, one block, general": warpgroup("n3h6w6c32k64r3s2p1", {"requant": "general"}, tile_width=6, stages=5),
-    "warpgroup, own rows": warpgroup(
-        "n8h4w5c256k128r1s1p0", tile_width=20, row_reuse=0, channel_groups=4, stages=4, dependent_launch=0
-    ),
+    "warpgroup, own rows": warpgroup("n8h4w5c256k128r1s1p0", tile_width=20, row_reuse=0, channel_groups=4, stages=4),
     "warpgroup, stem": warpgroup("n8h12w12c3k64r7s7p3u2", tile_width=6, stages=9, segments=3),
     "warpgroup, sums": warpgroup("n8h6w6c64k64r3s3p1", {"output": "int32"}, tile_width=6, stages=6),
     "warpgroup, nhwc, no sharing": warpgroup(

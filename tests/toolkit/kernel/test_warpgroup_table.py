@@ -86,7 +86,7 @@ def test_a_sample_holds_every_value_of_every_knob():
     assert list(tool.sample(STAGES[:1], 5)) == list(tool.sample(STAGES[:1], 5))
     assert all(why_not(WgmmaPlan(*one, ARCHS["sm_90a"])) is None for one in drawn)
     assert {one.spec for one, _ in drawn} == {STAGES[0].spec}
-    names = ("tile_width", "segments", "consumers_rows", "dependent_launch")
+    names = ("tile_width", "segments", "consumers_rows", "pixels")
     listed = {(name, value) for one in STAGES[:1] for name in names for value in value_lists(one).get(name, ())}
     missing = listed - {(name, config.to_dict().get(name)) for _, config in drawn for name in names}
     assert not missing

@@ -65,7 +65,7 @@ def test_the_kernel_is_given_these_descriptors(name: str, sharing: str) -> None:
 
 
 MODES: dict[str, tuple[str, dict[str, int]]] = {
-    "two groups of images": ("n16h7w7c64k64r3s3p1", {"tile_width": 7, "image_groups": 2, "stages": 5}),
+    "two groups of images": ("n16h7w7c64k64r3s3p1", {"tile_width": 7, "pixels": 4, "stages": 5}),
     "early release": ("n8h6w14c64k64r3s3p1", {"tile_rows": 2, "row_reuse": 2}),
     "bulk weights": ("n8h6w14c64k64r3s3p1", {"segments": 6, "multicast": 2}),
     "two tiles": ("n8h6w14c64k128r3s3p1", {"tiles_m": 2}),

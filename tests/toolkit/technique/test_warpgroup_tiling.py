@@ -25,7 +25,7 @@ MODES: dict[str, tuple[str, dict[str, int]]] = {
     "a cluster": ("n8h10w10c128k64r3s3p0", {"tile_width": 8, "segments": 8, "cluster_split_k": 2, "stages": 3}),
     "iterations over channels": ("n8h8w8c64k128r1s1p0", {"tile_width": 8, "m_iterations": 2, "stages": 2}),
     "2:4 weights": ("n8h10w10c96k64r3s3p0", {"tile_width": 8, "segments": 2, "stages": 5, "resident": 1}),
-    "two groups of images": ("n16h9w9c64k64r3s3p0", {"tile_width": 7, "image_groups": 2, "stages": 5}),
+    "two groups of images": ("n16h9w9c64k64r3s3p0", {"tile_width": 7, "pixels": 4, "stages": 5}),
 }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ building, searching, exporting and explaining all go through the object describe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -180,6 +180,10 @@ class Family(FormerNames, ABC):
     """Its kernels can pool, add a residual and keep sums (:class:`subbyte.numerics.fusion.Fusion`)."""
     slow_to_list: ClassVar[bool] = False
     """Finding all valid configurations of a space takes noticeable time."""
+
+    def earlier(self, kind: str, knobs: Mapping[str, Sequence[Value]]) -> bool:
+        """Whether a kind of space with these value lists is of an earlier version: its indices mean something else."""
+        return kind in self.old_kinds
 
     def still_there(self, knobs: Mapping[str, tuple[Value, ...]]) -> Mapping[str, tuple[Value, ...]]:
         """Recorded value lists without knobs that are no more. Raises Unsupported where some kernels had one."""

@@ -74,12 +74,14 @@ class RecordedSpace(FormerNames):
 
 
 def as_logged(space: SpaceLike, log: str | os.PathLike[str] | None) -> SpaceLike:
-    """``space``; or where the log to resume is of a kind of space that it took the place of, the space of the log: its
+    """``space``; or where the log to resume is of a space that it took the place of, the space of the log: its
     indices mean what they meant. Raises InvalidInput and BrokenRecord for a log that is none."""
     header = {} if log is None else read_header(log)
     kind = header["space"]["kind"] if header else space.kind
     family = family_of_kind(kind)
-    if family is None or family.old_kinds.get(kind) != space.kind:
+    if family is None or family.old_kinds.get(kind, kind) != space.kind:
+        return space
+    if not family.earlier(kind, header["space"]["knobs"] if header else space.knobs):
         return space
     found: Any = space_today(header)
     if found is None or (found.workload.spec, arch_name(found)) != (space.workload.spec, arch_name(space)):

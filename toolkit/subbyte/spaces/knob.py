@@ -24,17 +24,21 @@ TRUTH = {"1": True, "true": True, "on": True, "yes": True, "0": False, "false": 
 
 @dataclass(frozen=True)
 class Values:
-    """What a knob may be: whole numbers from ``least`` to ``most`` (None: without end), or one of ``listed``."""
+    """What a knob may be: whole numbers from ``least`` to ``most`` (None: without end), or one of ``listed``. Numbers
+    from 0 to ``most`` may have ``names``."""
 
     least: int = 0
     most: int | None = None
     listed: tuple[Any, ...] = ()
+    names: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
         """The values in words."""
         if self.listed:
             return ", ".join(str(value).lower() for value in self.listed)
+        if self.names:
+            return ", ".join(f"{number} = {name}" for number, name in enumerate(self.names))
         if self.most is None:
             return f"an integer >= {self.least}"
         if self.most - self.least < 8:
@@ -52,6 +56,11 @@ class Values:
 def whole(least: int = 1, most: int | None = None) -> Values:
     """Whole numbers from ``least`` to ``most``."""
     return Values(least, most)
+
+
+def named(*names: str) -> Values:
+    """The numbers of these names, from 0 on: whoever gives a value may name it."""
+    return Values(0, len(names) - 1, names=names)
 
 
 def flag() -> Values:
@@ -104,7 +113,11 @@ class Knob:
             return TRUTH[given.lower()]
         if listed:
             return given.lower()
+        if given.lower() in self.values.names:
+            return self.values.names.index(given.lower())
         if not re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", given):
+            if self.values.names:
+                raise InvalidInput(f"knob {self.name}={shown(given)}: {did_you_mean(given.lower(), self.values.names)}")
             raise InvalidInput(f"knob {self.name}={shown(given)}: must be an integer")
         return int(given)
 

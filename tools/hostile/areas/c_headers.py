@@ -90,7 +90,7 @@ def _warp(rng: random.Random) -> Plan | None:
 
 def _warpgroup(rng: random.Random) -> WgmmaPlan | None:
     knobs = {"tile_width": rng.choice((6, 8)), "stages": rng.choice((3, 4, 5, 6)),
-             "dependent_launch": rng.choice((0, 1)), "layout": rng.choice(("nhwcnc", "nhwc"))}  # fmt: skip
+             "load_ahead": rng.choice((1, 2)), "layout": rng.choice(("nhwcnc", "nhwc"))}  # fmt: skip
     clip, output = rng.choice(((-8, 7), (0, 7))), rng.choice(("int4", "int4", "int32"))
     try:
         config = PipelineConfig(stagger=0).with_values(knobs)

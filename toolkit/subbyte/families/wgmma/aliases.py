@@ -9,7 +9,7 @@ from subbyte.device.arch import Arch
 from subbyte.families.wgmma import translate
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.family import WGMMA
-from subbyte.families.wgmma.former import RetiredConfig
+from subbyte.families.wgmma.former import FormerConfig, RetiredConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.space import WGMMA as WHOLE
 from subbyte.families.wgmma.space import WgmmaSpace, wgmma_space
@@ -26,7 +26,7 @@ class _Former(type):
         return translate.today(RetiredConfig(*args, **fields))
 
     def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, WgmmaConfig | RetiredConfig)
+        return isinstance(instance, WgmmaConfig | FormerConfig)
 
 
 class WarpgroupConfig(metaclass=_Former):

@@ -2,7 +2,7 @@
 
 Words: a *warpgroup* is four warps that issue one instruction together. *Consumers* multiply; *producers* load input
 rows into the pipeline. A *fragment row* is ``tile_width`` neighbouring output pixels of one output row, for 8 images
-each (or for several groups of 8, ``image_groups``): the columns of one wgmma. A *tile iteration* of a consumer is
+each (or for several groups of 8, ``pixels``): the columns of one wgmma. A *tile iteration* of a consumer is
 ``tile_rows`` fragment rows times 64 output channels (or 128, ``tiles_m``). A *stage* of the pipeline is one input
 row, or a channel group of it.
 """
@@ -30,9 +30,12 @@ RENAMED = {
 """Knobs that had another name in earlier versions."""
 MERGED = {
     "keep_rows": "row_reuse", "early_release": "row_reuse", "pass_parts": "row_reuse", "producer_late": "start",
-    "lean_start": "start", "joined": "flatten", "late_parameters": "parameters", "early_parameters": "parameters",
+    "lean_start": "start", "joined": "pixels", "flatten": "pixels", "image_groups": "pixels", "half_rows": "pixels",
+    "late_parameters": "parameters", "early_parameters": "parameters",
 }  # fmt: skip
 """Knobs of earlier versions that are values of another one today."""
+GONE = ("dependent_launch",)
+"""Knobs of earlier versions that a kernel has no more; what it always does is in the schedule."""
 
 WIDTH = "output pixels (8 images each) of one instruction: its N / 8"
 CONSUMERS_M = "consumers along the output channels, 64 each"
@@ -41,7 +44,6 @@ SEGMENTS = "segments that the rows of an image are divided into, one block each"
 SPLIT_K = "blocks of a cluster that share the input channels of a tile and add up in distributed shared memory"
 UNROLL = "pairs of 32-channel blocks in one loop body: how far weights are fetched ahead in registers"
 IN_FLIGHT = "instruction groups that may be unfinished while the next operand is prepared"
-LAUNCH = "programmatic dependent launch: 1 = a launch may begin before the one before it has ended"
 PACKING = "true = int4 values are packed in the registers that hold their sums; false = through shared memory"
 LAYOUT = "of activations and outputs in memory"
 
@@ -66,15 +68,20 @@ class WgmmaConfig(Configuration):
         own: dict[str, Any] = {name: value for name, value in vars(self).items() if name in _SCHEDULED}
         return Schedule(**{**own, **meant})
 
+    def former_value(self, name: str) -> object:
+        """What a field of earlier versions would be."""
+        value: object = getattr(self.schedule, RENAMED.get(name, name))
+        return value
+
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
             """A field of earlier versions."""
-            kind, today = type(self).__name__, RENAMED.get(name, name)
-            if name not in RENAMED and name not in MERGED:
+            kind = type(self).__name__
+            if name not in RENAMED and name not in MERGED and name not in GONE:
                 raise AttributeError(f"{kind} has no field {name!r}")
             warnings.warn(f"{name}: a field of earlier versions; see {kind}", DeprecationWarning, stacklevel=2)
-            return getattr(self.schedule, today)
+            return self.former_value(name)
 
     @property
     def consumers(self) -> int:

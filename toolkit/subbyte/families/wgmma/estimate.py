@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from subbyte.device.arch import Arch
 from subbyte.families.wgmma.check import why_not
-from subbyte.families.wgmma.pipeline.config import ROW_REUSE, PipelineConfig
+from subbyte.families.wgmma.pipeline.config import FLAT, FLAT_BATCH, ROW_REUSE, ROWS, PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.rules import sizes
 from subbyte.families.wgmma.skipping import skipping
@@ -30,9 +30,9 @@ SPARSE_GAIN = 0.92
 are estimated with an error of 12 % (root mean square, the kernels of ``benchmarks/results/sparse``; batch 256: 6 %)."""
 
 DIVIDING = ("tile_width", "tile_rows", "consumers_m", "consumers_n", "consumers_rows", "segments", "cluster_split_k",
-            "channel_groups", "row_reuse", "m_iterations", "flatten", "tiles_m", "resident")  # fmt: skip
+            "channel_groups", "row_reuse", "m_iterations", "pixels", "tiles_m", "resident")  # fmt: skip
 """Knobs that decide how the work is divided."""
-FEW = {"tile_width": 4, "segments": 6, "tiles_m": 1, "flatten": 3}
+FEW = {"tile_width": 4, "segments": 6, "tiles_m": 1, "pixels": 3}
 """Values of a knob that are combined with all others; 2 of those not named."""
 TURNS, BRED = 4, 24
 """How often, and around how many of the best, single knobs are changed."""
@@ -109,6 +109,7 @@ def _estimated(
     """Configurations of a kernel that can be built, with their estimates."""
     lists = {name: tuple(listed) for name, listed in values.items() if name in DIVIDING}
     lists["row_reuse"] = tuple(value for value in lists.get("row_reuse", (1,)) if value in (0, 1))
+    lists["pixels"] = tuple(value for value in lists.get("pixels", (ROWS,)) if value in (ROWS, FLAT, FLAT_BATCH))
     usual = {name: getattr(kind(stagger=0), name) for name in DIVIDING if name in kind.rows}
     found: dict[PipelineConfig, float] = {}
     seen: set[tuple[int, ...]] = set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache
 from math import log2, prod
@@ -18,14 +18,14 @@ from subbyte.device.arch import Arch
 from subbyte.families.base import ExportParts, Family, Function, PixelTile
 from subbyte.families.base import Plan as AnyPlan
 from subbyte.families.topic import Topic
-from subbyte.families.wgmma import translate
+from subbyte.families.wgmma import second, translate
 from subbyte.families.wgmma.blocks.weights import prepare_listed_weights
 from subbyte.families.wgmma.check import hopeless, why_not
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.estimate import candidates, estimated_cycles
 from subbyte.families.wgmma.faults import fault, wrapped_indices
-from subbyte.families.wgmma.former import EARLIER, RetiredConfig
-from subbyte.families.wgmma.former_space import FORMER, FormerSpace
+from subbyte.families.wgmma.former import EARLIER, FormerConfig, RetiredConfig
+from subbyte.families.wgmma.former_space import FORMER, FormerSpace, SecondSpace
 from subbyte.families.wgmma.listed import FORM as LISTED_FORM
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
@@ -88,7 +88,7 @@ class WgmmaFamily(Family):
 
     def owns(self, config: object) -> bool:
         """Whether a configuration is of this family, also one that cannot be built any more."""
-        return isinstance(config, WgmmaConfig | RetiredConfig)
+        return isinstance(config, WgmmaConfig | FormerConfig)
 
     def decode(self, values: Mapping[str, object]) -> Configuration | None:
         """The configuration of recorded fields, also of earlier versions; of the knobs of a space, which has those of
@@ -102,7 +102,7 @@ class WgmmaFamily(Family):
 
     def from_key(self, key: str) -> Configuration | None:
         """The configuration that a key names, also of earlier versions. Raises InvalidInput."""
-        return translate.from_key(key) if key.startswith(RetiredConfig.prefix) else super().from_key(key)
+        return translate.from_key(key) if translate.former_key(key) else super().from_key(key)
 
     def changed(self, config: Configuration, values: Mapping[str, object]) -> Configuration:
         """A configuration with some fields replaced, whose names may be those of earlier versions. Raises
@@ -111,14 +111,14 @@ class WgmmaFamily(Family):
 
     def stand_in(self, config: Configuration) -> Configuration:
         """Of a retired configuration the same without the knobs that are no more."""
-        return translate.nearest(config) if isinstance(config, RetiredConfig) else config
+        return translate.nearest(config) if isinstance(config, FormerConfig) else config
 
     def plan(
         self, workload: ConvWorkload, config: Configuration, arch: Arch, output: str = "int4",
         clip: tuple[int, int] = (-8, 7), requant: str = "fixed",
     ) -> AnyPlan:  # fmt: skip
         """The plan of a kernel. Raises Unsupported for a configuration that cannot be built any more."""
-        if isinstance(config, RetiredConfig):
+        if isinstance(config, FormerConfig):
             raise config.unsupported(str(translate.refused(config)))
         return WgmmaPlan(workload, cast(WgmmaConfig, config), arch, output, clip, requant)
 
@@ -151,7 +151,13 @@ class WgmmaFamily(Family):
         lists = cast(Mapping[str, tuple[int, ...]], knobs)  # knobs are numbers here, switches are not
         if kind in FORMER:
             return FormerSpace(workload, arch, lists, kind, fixed, recorded_hash)
+        if second.recorded(lists):
+            return SecondSpace(workload, arch, lists, kind, fixed, recorded_hash)
         return WgmmaSpace(workload, arch, lists, kind, fixed)
+
+    def earlier(self, kind: str, knobs: Mapping[str, Sequence[Value]]) -> bool:
+        """Whether a kind of space with these value lists is of an earlier version: its indices mean something else."""
+        return super().earlier(kind, knobs) or second.recorded(knobs)
 
     def still_there(self, knobs: Mapping[str, tuple[Value, ...]]) -> Mapping[str, tuple[Value, ...]]:
         """Value lists without the knobs that were removed first. Raises Unsupported where some kernels had one."""

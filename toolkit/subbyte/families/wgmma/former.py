@@ -1,7 +1,8 @@
-"""The configuration of earlier versions, which had the 39 knobs of three kernels: read from records, never written.
+"""Configurations of earlier versions: read from records, never written.
 
-Logs, landscapes, keys and command lines name it ``warpgroup``. What it means today is in
-:mod:`subbyte.families.wgmma.translate`.
+The first had the 39 knobs of three kernels; logs, landscapes, keys and command lines name it ``warpgroup``. Those of
+spaces of version 2 are the pipeline's of today, with four knobs of which one is no more and three are values of
+``pixels``. What they mean today is in :mod:`subbyte.families.wgmma.translate`.
 """
 
 from __future__ import annotations
@@ -23,10 +24,21 @@ def _was(key: str, default: int, values: Values | None = None, always: bool = Fa
     return knob(key, values or whole(), "as recorded", default=default, always=always)
 
 
-@configuration
-class RetiredConfig(Configuration):
-    """A configuration of earlier versions. One that is none of today's cannot be built; what was measured of it is
+class FormerConfig(Configuration):
+    """A configuration of an earlier version. One that is none of today's cannot be built; what was measured of it is
     kept."""
+
+    def unsupported(self, reason: str) -> Unsupported:
+        """The error of whoever wants to build it."""
+        return Unsupported(
+            f"{self.key} cannot be built: {reason}; what was measured of it is kept. Take another configuration, such "
+            "as the one that subbyte.compile chooses"
+        )
+
+
+@configuration
+class RetiredConfig(FormerConfig):
+    """A configuration of the first versions."""
 
     prefix: ClassVar[str] = "wg-"
 
@@ -80,9 +92,70 @@ class RetiredConfig(Configuration):
         """Warpgroups that multiplied."""
         return self.groups_m * self.groups_x * self.groups_y
 
-    def unsupported(self, reason: str) -> Unsupported:
-        """The error of whoever wants to build it."""
-        return Unsupported(
-            f"{self.key} cannot be built: {reason}; what was measured of it is kept. Take another configuration, such "
-            "as the one that subbyte.compile chooses"
-        )
+
+@configuration
+class FormerPipelineConfig(FormerConfig):
+    """A configuration of the pipeline as spaces of version 2 had it."""
+
+    prefix: ClassVar[str] = "wgp-"
+
+    tile_width: int = _was("tw", 28, always=True)
+    tile_rows: int = _was("tr", 1, always=True)
+    consumers_m: int = _was("cm", 1, always=True)
+    consumers_n: int = _was("cn", 1)
+    consumers_rows: int = _was("cr", 1)
+    segments: int = _was("sg", 1, always=True)
+    m_iterations: int = _was("mi", 1)
+    tiles_m: int = _was("tm", 1)
+    cluster_split_k: int = _was("sk", 1)
+    channel_groups: int = _was("cg", 1)
+    stages: int = _was("st", 4, always=True)
+    row_reuse: int = _was("rr", 1, whole(0, 3))
+    load_ahead: int = _was("la", 2)
+    unroll: int = _was("un", 1)
+    in_flight: int = _was("if", 1)
+    stagger: int = _was("sta", 1, whole(0, 2))
+    dependent_launch: int = _was("pdl", 1, flag())
+    flatten: int = _was("fl", 0, whole(0, 2))
+    producers: int = _was("pr", 1)
+    image_groups: int = _was("ig", 1)
+    half_rows: int = _was("hr", 0, flag())
+    start: int = _was("ls", 0, whole(0, 3))
+    producer_registers: int = _was("preg", 0, whole(0))
+    duplicate_aware: str = switch("dup.", choice(*SWITCH_VALUES["duplicate_aware"]), "as recorded", default="full")
+    register_packing: bool = switch("rp", choice(*SWITCH_VALUES["register_packing"]), "as recorded", default=True)
+    layout: str = switch("", choice(*SWITCH_VALUES["layout"]), "as recorded", default="nhwcnc")
+
+    @property
+    def pixel_knobs(self) -> tuple[int, int, int]:
+        """What one knob says today of the pixels of a fragment row."""
+        return self.flatten, self.image_groups, self.half_rows
+
+    @property
+    def consumers(self) -> int:
+        """Warpgroups that multiplied."""
+        return self.consumers_m * self.consumers_n * self.consumers_rows
+
+
+@configuration
+class FormerSparseConfig(FormerPipelineConfig):
+    """The same of the kernel on 2:4 weights."""
+
+    prefix: ClassVar[str] = "wg24-"
+    skips_zeros: ClassVar[bool] = True
+
+    resident: int = _was("res", 0, flag(), always=True)
+
+
+@configuration
+class FormerBlocksConfig(FormerPipelineConfig):
+    """The same of the kernel on weights with blocks of zeros."""
+
+    prefix: ClassVar[str] = "wgb-"
+    skips_zeros: ClassVar[bool] = True
+
+    live_pairs: int = _was("lp", 2, always=True)
+
+
+SECOND = ("flatten", "image_groups", "half_rows")
+"""Knobs of version 2 that no configuration has today; ``dependent_launch`` was another one of the pipeline."""

@@ -14,11 +14,13 @@ from typing import Any
 
 from subbyte.device.arch import Arch
 from subbyte.errors import InvalidInput, shown
-from subbyte.families.wgmma import translate
+from subbyte.families.wgmma import second, translate
 from subbyte.families.wgmma.check import hopeless, why_not
 from subbyte.families.wgmma.config import WgmmaConfig
-from subbyte.families.wgmma.former import RetiredConfig
+from subbyte.families.wgmma.former import FormerConfig, RetiredConfig
+from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
+from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.families.wgmma.space import digest_of
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.listed import Enumerated, ListedTable, listed
@@ -30,7 +32,7 @@ FORMER = {"warpgroup": "wgmma", "warpgroup-small": "wgmma-small"}
 
 @dataclass(frozen=True)
 class FormerSpace(ListedTable):
-    """The space of a record. Index = mixed radix over ``knobs``, first knob fastest."""
+    """The space of a record of the first versions. Index = mixed radix over ``knobs``, first knob fastest."""
 
     workload: ConvWorkload
     arch: Arch
@@ -43,55 +45,65 @@ class FormerSpace(ListedTable):
 
     def config(self, index: int) -> Configuration:
         """The configuration with this index. Raises InvalidInput when it is no integer or out of range."""
-        return translate.today(self._recorded(index))
+        return self._today(self._recorded(index))
 
-    def _recorded(self, index: int) -> RetiredConfig:
+    def _recorded(self, index: int) -> Configuration:
+        """What the index was."""
         return RetiredConfig(**self.values_at(index), **self.fixed)
+
+    def _today(self, recorded: Configuration) -> Configuration:
+        return translate.today(recorded) if isinstance(recorded, FormerConfig) else recorded
 
     def index(self, config: Configuration) -> int:
         """The index of a configuration. Raises InvalidInput naming the field that is not of this space."""
-        if isinstance(config, WgmmaConfig):
-            config = self._before(config)
-        if not isinstance(config, RetiredConfig):
-            raise InvalidInput(f"configuration {shown(config)}: expected one of the wgmma family")
-        default = RetiredConfig(**self.fixed).to_dict()
+        given, usual = self._fields(config), self._usual
         index, weight = 0, 1
-        for name, value in config.to_dict().items():
-            choices = self.knobs.get(name, (default[name],))
+        for name, value in given.items():
+            choices = self.knobs.get(name, (usual[name],))
             if value not in choices:
                 raise InvalidInput(f"{name}={value}: not in the {self.kind} space; allowed: {listed(choices)}")
         for name, choices in self.knobs.items():
-            index += choices.index(getattr(config, name)) * weight
+            index += choices.index(given.get(name, choices[0])) * weight
             weight *= len(choices)
         return index
 
-    def _before(self, config: WgmmaConfig) -> RetiredConfig:
-        stages = WgmmaPlan(self.workload, config, self.arch).stages
-        return translate.before(config, stages, self.workload.stride > 1)
+    @property
+    def _usual(self) -> dict[str, Any]:
+        """The value of every field that no knob sets."""
+        return RetiredConfig(**self.fixed).to_dict()
+
+    def _fields(self, config: Configuration) -> dict[str, Any]:
+        """How a configuration was recorded. Raises InvalidInput for one of another family."""
+        if isinstance(config, WgmmaConfig):
+            stages = WgmmaPlan(self.workload, config, self.arch).stages
+            config = translate.before(config, stages, self.workload.stride > 1)
+        if not isinstance(config, RetiredConfig):
+            raise InvalidInput(f"configuration {shown(config)}: expected one of the wgmma family")
+        return config.to_dict()
 
     def plan(self, which: int | Configuration) -> WgmmaPlan:
         """The plan of a configuration, given itself or by its index. Raises InvalidInput, and Unsupported for one that
         cannot be built any more."""
         config = self.config(which) if not isinstance(which, Configuration) else which
-        if isinstance(config, RetiredConfig):
+        if isinstance(config, FormerConfig):
             raise config.unsupported(str(translate.refused(config)))
         assert isinstance(config, WgmmaConfig)
         return WgmmaPlan(self.workload, config, self.arch)
 
     def check(self, which: int | Configuration) -> str | None:
         """Why a configuration cannot be built ("kind: details"; "retired: ..." where it could be), None when it can."""
-        recorded = None if isinstance(which, Configuration) else self._recorded(which)
-        config = translate.today(recorded) if recorded is not None else which
-        if isinstance(config, RetiredConfig):
+        config = which if isinstance(which, Configuration) else self.config(which)
+        if isinstance(config, FormerConfig):
             return translate.refused(config)
         assert isinstance(config, WgmmaConfig)
         plan = WgmmaPlan(self.workload, config, self.arch)
-        return self._other_index(recorded, plan) or why_not(plan)
+        other = None if isinstance(which, Configuration) else self._other_index(which, plan)
+        return other or why_not(plan)
 
-    def _other_index(self, recorded: RetiredConfig | None, plan: WgmmaPlan) -> str | None:
+    def _other_index(self, index: int, plan: WgmmaPlan) -> str | None:
         """Why an index means nothing of its own: another one is this kernel's."""
-        if recorded is None:
-            return None
+        recorded = self._recorded(index)
+        assert isinstance(recorded, RetiredConfig)
         if recorded.bulk_weights and recorded.ring != plan.stages:
             return f"stages: bulk_weights keeps every row: ring must be {plan.stages}"
         if recorded.joined and recorded.flatten != (self.workload.stride > 1):
@@ -130,3 +142,38 @@ class FormerSpace(ListedTable):
     def hash(self) -> str:
         """That of the record; without one that of what an index means."""
         return self.recorded_hash or self.index_hash
+
+
+@dataclass(frozen=True)
+class SecondSpace(FormerSpace):
+    """The space of a record of version 2, whose lists had the knobs of both kernels side by side, as today's have."""
+
+    def _recorded(self, index: int) -> Configuration:
+        return second.then({**self.values_at(index), **self.fixed})
+
+    @property
+    def _usual(self) -> dict[str, Any]:
+        return {**second.USUAL, **self.fixed}
+
+    def _fields(self, config: Configuration) -> dict[str, Any]:
+        if isinstance(config, PipelineConfig):
+            config = second.before(config)
+        if not isinstance(config, second.Then):
+            raise InvalidInput(f"configuration {shown(config)}: expected one of the wgmma family")
+        return {second.CHOICE: 0, **config.to_dict()}
+
+    def check(self, which: int | Configuration) -> str | None:
+        """Why a configuration cannot be built ("kind: details"; "retired: ..." where it could be), None when it can."""
+        return (None if isinstance(which, Configuration) else self._meaningless(which)) or super().check(which)
+
+    def _meaningless(self, index: int) -> str | None:
+        """Why an index means nothing of its own: a knob of the other kernel is not at the first of its values."""
+        recorded = self._recorded(index)
+        other = "with" if isinstance(recorded, SingleTileConfig) else "without"
+        for name, value in self.values_at(index).items():
+            if name not in (second.CHOICE, *recorded.rows) and value != self.knobs[name][0]:
+                return f"same program: {name} has no meaning {other} multicast; leave it at {self.knobs[name][0]}"
+        return None
+
+    def _other_index(self, index: int, plan: WgmmaPlan) -> str | None:
+        return None

@@ -86,7 +86,7 @@ def width(plan: WgmmaPlan) -> str | None:
     if not plan.flat and config.tile_width > plan.workload.q + 3:
         return f"tile: {config.tile_width} columns are too wide for an output of {plan.workload.q}"
     if config.flatten and not plan.flat_strided:
-        return "same program: flatten=1 is for 1 x 1 kernels with a stride and without padding; leave it at 0"
+        return "same program: pixels=flat is for 1 x 1 kernels with a stride and without padding; take rows"
     if plan.x_tiles > 1 and plan.width_covered * plan.cols.pixel_step < plan.left_zeros:
         return f"tile: {plan.width_covered} columns are narrower than the padding"
     return None
@@ -98,9 +98,9 @@ def images(plan: WgmmaPlan) -> str | None:
     if config.image_groups == 1:
         return None
     if groups % config.image_groups:
-        return f"divisibility: image_groups {config.image_groups} does not divide {groups} groups of 8 images"
+        return f"divisibility: {config.image_groups} groups of pixels does not divide {groups} groups of 8 images"
     if plan.flat or plan.x_tiles > 1 or plan.cols.pixel_step > 1 or plan.lowered:
-        return "tile: several groups of images in one instruction (image_groups) need whole rows of stride 1"
+        return "tile: several groups of images in one instruction (pixels) need whole rows of stride 1"
     return None
 
 

@@ -1,7 +1,8 @@
 """What configurations of earlier versions mean today; the one place that knows their names.
 
 :func:`decode` gives a configuration of today for recorded fields, or where none means the same the
-:class:`~subbyte.families.wgmma.former.RetiredConfig` itself, which has results and cannot be built.
+:class:`~subbyte.families.wgmma.former.FormerConfig` itself, which has results and cannot be built. What was recorded
+with spaces of version 2 is translated in :mod:`~subbyte.families.wgmma.second`, and what is older on by it.
 """
 
 from __future__ import annotations
@@ -11,9 +12,16 @@ from typing import Any
 
 from subbyte.errors import Unsupported
 from subbyte.families.base import RETIRED
+from subbyte.families.wgmma import second
 from subbyte.families.wgmma.blocks.config import BlocksConfig
 from subbyte.families.wgmma.config import RENAMED, SWITCH_VALUES, WgmmaConfig
-from subbyte.families.wgmma.former import EARLIER, REMOVED, RetiredConfig
+from subbyte.families.wgmma.former import (
+    EARLIER,
+    REMOVED,
+    FormerConfig,
+    FormerPipelineConfig,
+    RetiredConfig,
+)
 from subbyte.families.wgmma.pipeline.config import ROW_REUSE, STARTS, PipelineConfig
 from subbyte.families.wgmma.schedule import Schedule
 from subbyte.families.wgmma.single.config import SingleTileConfig
@@ -32,7 +40,7 @@ _SINGLE_NEEDS = {
     if name not in (*_SINGLE, *_SINGLE_ALONE, *REMOVED, "ring")
 } | {"duplicate_aware": "full"}
 """Of the knobs that meant nothing to a kernel of a single tile iteration: what they had to be."""
-Found = PipelineConfig | SingleTileConfig | RetiredConfig
+Found = PipelineConfig | SingleTileConfig | FormerConfig
 
 
 def without_earlier(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,7 +56,12 @@ def without_earlier(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def former(values: Mapping[str, Any]) -> bool:
     """Whether recorded fields are those of a configuration of earlier versions."""
-    return "groups_m" in values and set(values) <= {*RetiredConfig.rows, *EARLIER}
+    return second.recorded(values) or ("groups_m" in values and set(values) <= {*RetiredConfig.rows, *EARLIER})
+
+
+def former_key(key: str) -> bool:
+    """Whether a key is one of earlier versions."""
+    return key.startswith(RetiredConfig.prefix) or second.named(key)
 
 
 def decode(values: Mapping[str, Any]) -> Found:
@@ -57,18 +70,23 @@ def decode(values: Mapping[str, Any]) -> Found:
     Raises InvalidInput for a name that never was one and for a value that none could have, Unsupported for a kernel
     with a knob that was removed first.
     """
+    if second.recorded(values):
+        return second.today(second.then(values))
     return today(RetiredConfig().with_values(without_earlier(named_once(values))))
 
 
 def from_key(key: str) -> Found:
     """The configuration that a recorded key names. Raises InvalidInput for a part that means nothing, or two of one
     knob."""
-    return today(RetiredConfig.from_key(key))
+    return today(second.from_key(key) if second.named(key) else RetiredConfig.from_key(key))
 
 
-def refused(config: RetiredConfig) -> str | None:
+def refused(config: FormerConfig) -> str | None:
     """Why there is no such configuration today: "retired: ..." where there were such kernels, another kind of reason
     where there never were; None when there is one."""
+    if isinstance(config, FormerPipelineConfig):
+        return second.refused(config)
+    assert isinstance(config, RetiredConfig)
     gone = [f"{name}={getattr(config, name)}" for name, no in REMOVED.items() if getattr(config, name) != no]
     if gone:
         return f"{RETIRED}: {', '.join(gone)} is of a knob that is no more"
@@ -84,29 +102,41 @@ def refused(config: RetiredConfig) -> str | None:
             return f"same program: {name} has no meaning without bulk_weights; leave it at 0"
     if config.row_knobs not in ROW_REUSE.values():
         return "stages: early_release needs kept rows (keep_rows=1), and pass_parts rows that are not (keep_rows=0)"
-    return None
+    return second.no_more(_pixels(config), config.overlap, "overlap")
 
 
-def today(config: RetiredConfig) -> Found:
+def _pixels(config: RetiredConfig) -> tuple[int, int, int]:
+    return 2 if config.joined else config.flatten, config.image_groups, config.half_rows
+
+
+def today(config: FormerConfig) -> Found:
     """The configuration of today that means the same, or the configuration itself where none does."""
     if refused(config) is not None:
         return config
+    if isinstance(config, FormerPipelineConfig):
+        return second.today(config)
+    assert isinstance(config, RetiredConfig)
     fields = vars(config)
     if config.bulk_weights:
         parameters = 2 if config.early_parameters else config.late_parameters
         return SingleTileConfig(**{RENAMED.get(name, name): fields[name] for name in _SINGLE}, parameters=parameters)
-    return PipelineConfig(
+    then = FormerPipelineConfig(
         **{RENAMED.get(name, name): fields[name] for name in _PIPELINE},
         row_reuse=next(code for code, meant in ROW_REUSE.items() if meant == config.row_knobs),
         start=next(code for code, meant in STARTS.items() if meant == (config.producer_late, config.lean_start)),
         flatten=2 if config.joined else config.flatten,
     )
+    return second.today(then)
 
 
-def nearest(config: RetiredConfig) -> Found:
+def nearest(config: FormerConfig) -> Found:
     """The configuration of today that a retired one comes nearest to: the same without the knobs that are no more."""
-    found = today(config.with_values(REMOVED))
-    return PipelineConfig() if isinstance(found, RetiredConfig) else found
+    if isinstance(config, FormerPipelineConfig):
+        return second.nearest(config)
+    assert isinstance(config, RetiredConfig)
+    kept = {} if config.bulk_weights else {"overlap": 1}
+    found = today(config.with_values({**REMOVED, **kept}))
+    return PipelineConfig() if isinstance(found, FormerConfig) else found
 
 
 def before(config: WgmmaConfig, stages: int | None = None, strided: bool = False) -> RetiredConfig:
@@ -127,8 +157,12 @@ def changed(config: WgmmaConfig, values: Mapping[str, Any]) -> Found:
 
     Raises InvalidInput for a name that is neither, and for a value that it cannot have.
     """
-    given = named_once(values)
-    kind = type(config)
+    given, kind = named_once(values), type(config)
+    of_then = second.of_pipeline(given) if isinstance(config, PipelineConfig) else {}
+    if of_then:
+        first = changed(config, {name: value for name, value in given.items() if name not in of_then})
+        if isinstance(first, PipelineConfig):
+            return second.today(second.before(first).with_values(of_then))
     olds = {name: value for name, value in given.items() if name in RetiredConfig.rows and name not in kind.rows}
     news = {name: value for name, value in given.items() if name not in olds}
     for other in (PipelineConfig, SingleTileConfig, SparseConfig, BlocksConfig):

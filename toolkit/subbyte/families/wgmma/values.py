@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from subbyte.families.wgmma.memory import PIXEL_BYTES
+from subbyte.families.wgmma.pipeline.config import FLAT, FLAT_BATCH, HALF_ROWS, ROWS, TWO_GROUPS, TWO_GROUPS_HALF_ROWS
 from subbyte.families.wgmma.rules import WIDTHS
 from subbyte.workload import ConvWorkload, ceil_div
 
@@ -74,11 +75,11 @@ def value_lists(workload: ConvWorkload) -> dict[str, Values]:
     if pointwise and w.stride > 1:
         rows = _widths(w.q, 1)
         lists |= {"tile_width": tuple(dict.fromkeys((*lists["tile_width"], *rows))),
-                  "flatten": (1, 0, *lists["flatten"][1:])}  # fmt: skip
+                  "pixels": (FLAT, ROWS, *lists["pixels"][1:])}  # fmt: skip
     if w.batch_groups <= FEW_GROUPS and w.r > 1 and w.macs < LARGE_WORK:
         # blocks with an iteration or two: nothing goes round for long, and what comes first counts
         lists |= {"stages": (3, 4, 6, 9) if w.r <= 3 else (7, 9, 11), "stagger": (0,), "in_flight": (1, 2, 3),
-                  "dependent_launch": (1, 0), "multicast": (0, 1, 2, 4)}  # fmt: skip
+                  "multicast": (0, 1, 2, 4), "dependent_launch": (1, 0)}  # fmt: skip
         if w.macs >= SOME_WORK:
             lists |= {"weights_ahead": (0, 3, 6), "parameters": (0, 1, 2), "early_start": (0, 1, 2)}
     if _large_rows(w):
@@ -117,10 +118,10 @@ def _large_values(w: ConvWorkload, lists: Mapping[str, Values]) -> dict[str, Val
     if w.p > 56:
         more |= {"segments": (*lists["segments"], 16), "tile_width": tuple(dict.fromkeys((*lists["tile_width"], 14)))}
     if w.p % 2 == 0 and w.q % 14 == 0 and w.p <= 28:
-        more["half_rows"] = (0, 1)
+        more["pixels"] = (ROWS, HALF_ROWS)
     if w.q == 7 and w.batch_groups % 2 == 0:  # 7 pixels of two groups of images are a width
-        more |= {"tile_width": (8, 7), "image_groups": (1, 2), "half_rows": (0, 1)}
-    if w.channel_blocks >= MANY_BLOCKS and (w.q > 14 or "image_groups" in more):
+        more |= {"tile_width": (8, 7), "pixels": (ROWS, TWO_GROUPS, HALF_ROWS, TWO_GROUPS_HALF_ROWS)}
+    if w.channel_blocks >= MANY_BLOCKS and (w.q > 14 or TWO_GROUPS in more.get("pixels", ())):
         more |= {"channel_groups": (1, 4, 8), "stages": (3, 4, 5, 6, 7, 8, 9, 12, 13),
                  "row_reuse": (*lists.get("row_reuse", (1,)), 0)}  # fmt: skip
     if w.channel_blocks >= MANY_BLOCKS // 2 and w.q > 14:
@@ -133,7 +134,7 @@ def _pointwise_values(w: ConvWorkload) -> dict[str, Values]:
     bring the same pixels to several blocks."""
     pixels, tiles = w.p * w.q, ceil_div(w.filter_blocks, 2)
     groups = tuple(n for n in (1, 2, 4, 8, 16) if w.channel_blocks % n == 0 and n <= max(1, w.channel_blocks // 2))
-    lists = {
+    return {
         "tile_width": _widths(pixels, len(WIDTHS)),
         "segments": tuple(n for n in SEGMENTS if n <= ceil_div(pixels * w.batch_groups, 6)),
         "stages": (2, 3, 4, 5, 6, 8, 11),
@@ -143,10 +144,9 @@ def _pointwise_values(w: ConvWorkload) -> dict[str, Values]:
         "m_iterations": tuple(n for n in (1, 2, 4) if n <= tiles),
         "load_ahead": (2, 1),
         "producers": (1, 2),
-        "flatten": (0, 2) if w.batch_groups > 1 else (0,),
+        "pixels": (ROWS, FLAT_BATCH) if w.batch_groups > 1 else (ROWS,),
         "tiles_m": tuple(n for n in (1, 2) if n <= tiles),
     }
-    return lists | ({"dependent_launch": (1, 0)} if w.batch_groups <= FEW_GROUPS else {})
 
 
 def _large_rows(w: ConvWorkload) -> bool:

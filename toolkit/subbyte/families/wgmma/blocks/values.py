@@ -4,10 +4,11 @@ kernel lacks, and the length of a loop body."""
 from __future__ import annotations
 
 from subbyte.families.wgmma.blocks.config import BlocksConfig
+from subbyte.families.wgmma.pipeline.config import PIXELS
 from subbyte.families.wgmma.values import Values, searched_values, value_lists
 from subbyte.workload import ConvWorkload
 
-WITHOUT = ("cluster_split_k", "tiles_m", "m_iterations", "channel_groups", "row_reuse", "half_rows", "unroll")
+WITHOUT = ("cluster_split_k", "tiles_m", "m_iterations", "channel_groups", "row_reuse", "unroll")
 """Knobs whose other values no such kernel has (:func:`subbyte.families.wgmma.blocks.rules.meaningless`)."""
 
 
@@ -23,4 +24,7 @@ def searched_block_values(workload: ConvWorkload) -> dict[str, Values]:
 
 def _of_blocks(lists: dict[str, Values]) -> dict[str, Values]:
     kept = {name: values for name, values in lists.items() if name in BlocksConfig.rows and name not in WITHOUT}
+    whole = tuple(value for value in kept.pop("pixels", ()) if not tuple(PIXELS.values())[value][2])
+    if len(whole) > 1:
+        kept["pixels"] = whole
     return {**kept, "live_pairs": (1, 2, 3, 4)}

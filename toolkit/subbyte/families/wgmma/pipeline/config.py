@@ -8,7 +8,6 @@ from subbyte.families.wgmma.config import (
     CONSUMERS_M,
     CONSUMERS_N,
     IN_FLIGHT,
-    LAUNCH,
     LAYOUT,
     PACKING,
     SEGMENTS,
@@ -20,12 +19,20 @@ from subbyte.families.wgmma.config import (
 )
 from subbyte.families.wgmma.schedule import Schedule
 from subbyte.spaces.configuration import configuration
-from subbyte.spaces.knob import choice, flag, knob, switch, whole
+from subbyte.spaces.knob import choice, knob, named, switch, whole
 
 ROW_REUSE = {0: (0, 0, 0), 1: (1, 0, 0), 2: (1, 1, 0), 3: (0, 0, 1)}
 """``row_reuse`` -> keep_rows, early_release, stage_per_iteration of the schedule."""
 STARTS = {0: (0, 0), 1: (1, 0), 2: (0, 1), 3: (1, 1)}
 """``start`` -> producer_late, lean_start of the schedule."""
+PIXELS = {
+    "rows": (0, 1, 0), "flat": (1, 1, 0), "flat_batch": (2, 1, 0), "half_rows": (0, 1, 1),
+    "two_groups": (0, 2, 0), "two_groups_half_rows": (0, 2, 1),
+    "four_groups": (0, 4, 0), "four_groups_half_rows": (0, 4, 1),
+}  # fmt: skip
+"""Names of ``pixels`` -> flatten (2: flat_batch of the schedule), image_groups, half_rows."""
+ROWS, FLAT, FLAT_BATCH, HALF_ROWS, TWO_GROUPS, TWO_GROUPS_HALF_ROWS, *_ = range(len(PIXELS))
+"""Their values."""
 
 
 @configuration
@@ -71,24 +78,16 @@ class PipelineConfig(WgmmaConfig):
         "second one begins late, by about an epilogue; 0 = both begin together",
         default=1,
     )  # fmt: skip
-    dependent_launch: int = knob("pdl", flag(), LAUNCH, default=1)
-    flatten: int = knob(
-        "fl", whole(0, 2),
-        "of 1x1 kernels without padding: 1 = with a stride too, pixels follow one another whatever their rows; 2 = "
-        "they do across all groups of images, and tiles lie across their borders",
+    pixels: int = knob(
+        "px", named(*PIXELS),
+        "which output pixels a fragment row has. rows = those of one output row; half_rows = the same, and segments "
+        "may end in the middle of a row: a block of whole rows and a half has a narrower instruction for the half; "
+        "two_groups, four_groups = the same pixels of so many groups of 8 images (7 pixels of two are a width), also "
+        "with half rows. Of 1x1 kernels without padding: flat = with a stride too, pixels follow one another whatever "
+        "their rows; flat_batch = they do across all groups of images, and tiles lie across their borders",
         default=0,
     )  # fmt: skip
     producers: int = knob("pr", whole(), "warpgroups that load input rows, in turns: 1, 2", default=1)
-    image_groups: int = knob(
-        "ig", whole(), "groups of 8 images of which one instruction takes the same pixels: 2 makes 7 pixels a width",
-        default=1,
-    )  # fmt: skip
-    half_rows: int = knob(
-        "hr", flag(),
-        "1 = segments may end in the middle of a row: a block of whole rows and a half has a narrower instruction for "
-        "the half",
-        default=0,
-    )  # fmt: skip
     start: int = knob(
         "ls", whole(0, 3),
         "0 = everybody waits for the whole block behind the first loads; 1 = the same, and the producer loads its "
@@ -113,8 +112,18 @@ class PipelineConfig(WgmmaConfig):
         """The same choices as geometry, memory and emitter ask for them."""
         keep_rows, early_release, stage_per_iteration = ROW_REUSE[self.row_reuse]
         producer_late, lean_start = STARTS[self.start]
+        flatten, image_groups, half_rows = self.pixel_knobs
         return self.scheduled(
             keep_rows=keep_rows, early_release=early_release, stage_per_iteration=stage_per_iteration,
-            producer_late=producer_late, lean_start=lean_start, flatten=int(self.flatten == 1),
-            flat_batch=int(self.flatten == 2),
+            producer_late=producer_late, lean_start=lean_start, flatten=int(flatten == 1),
+            flat_batch=int(flatten == 2), image_groups=image_groups, half_rows=half_rows,
         )  # fmt: skip
+
+    @property
+    def pixel_knobs(self) -> tuple[int, int, int]:
+        """What ``pixels`` says: flatten, image_groups and half_rows, which were knobs of their own."""
+        return tuple(PIXELS.values())[self.pixels]
+
+    def former_value(self, name: str) -> object:
+        """What a field of earlier versions would be."""
+        return self.pixel_knobs[0] if name == "flatten" else super().former_value(name)

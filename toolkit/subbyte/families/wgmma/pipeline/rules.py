@@ -38,15 +38,13 @@ def flat_batch(plan: WgmmaPlan) -> str | None:
     if not plan.knobs.flat_batch:
         return None
     if not plan.flat:
-        return "tile: flatten=2 needs a 1x1 kernel without padding"
-    if plan.knobs.image_groups > 1:
-        return "tile: with flatten=2 groups of images go one by one (image_groups=1)"
+        return "tile: pixels=flat_batch needs a 1x1 kernel without padding"
     if plan.workload.h != plan.workload.stride * plan.workload.p:
-        return "tile: flatten=2 needs a height that the stride divides"
+        return "tile: pixels=flat_batch needs a height that the stride divides"
     if not plan.packed:
         return "tile: groups of images follow one another in the nhwcnc layout alone"
     if plan.workload.batch_groups == 1:
-        return "same program: one group of images; a smaller flatten builds the same"
+        return "same program: one group of images; pixels=rows or flat builds the same"
     return None
 
 

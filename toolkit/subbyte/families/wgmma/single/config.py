@@ -8,7 +8,6 @@ from subbyte.families.wgmma.config import (
     CONSUMERS_M,
     CONSUMERS_N,
     IN_FLIGHT,
-    LAUNCH,
     LAYOUT,
     PACKING,
     SEGMENTS,
@@ -46,7 +45,10 @@ class SingleTileConfig(WgmmaConfig):
     )  # fmt: skip
     unroll: int = knob("un", whole(), UNROLL, default=1)
     in_flight: int = knob("if", whole(), IN_FLIGHT, default=1)
-    dependent_launch: int = knob("pdl", flag(), LAUNCH, default=1)
+    dependent_launch: int = knob(
+        "pdl", flag(), "programmatic dependent launch: 1 = a launch may begin before the one before it has ended",
+        default=1,
+    )  # fmt: skip
     weights_ahead: int = knob(
         "wa", whole(0),
         "n > 0 = a fragment's weights are read from shared memory when the n-th before it is unpacked; 0 = all of a "

@@ -25,11 +25,10 @@ def pipeline(block: Block, weights: type[Fetch] = Fetch, iteration: type[Iterati
     config = block.plan.knobs
     fetch = weights.begin(block)
     lean = bool(config.lean_start)
-    if config.dependent_launch:
-        if not lean:
-            _first_weights(block, fetch)  # they do not depend on the launch before this one
-        op.allow_next_launch()
-        op.wait_for_previous_launch()
+    if not lean:
+        _first_weights(block, fetch)  # they do not depend on the launch before this one
+    op.allow_next_launch()
+    op.wait_for_previous_launch()
     where = columns(block)
     held = row_registers(block, "row_words")
     following = row_registers(block, "next_row") if config.load_ahead == 2 else None
@@ -40,8 +39,6 @@ def pipeline(block: Block, weights: type[Fetch] = Fetch, iteration: type[Iterati
             zero_padding(block, where)
         _roles(block, fetch, iteration, where, held, following, None)
         return
-    if not config.dependent_launch:
-        _first_weights(block, fetch)
     block.set_up_barriers()
     if config.cluster_split_k > 1:
         op.cluster_arrive(release=False)  # says that the block has begun and that its barriers are set up
