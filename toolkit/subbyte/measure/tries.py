@@ -13,15 +13,12 @@ from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import InvalidInput, MissingDependency, SubbyteError
 from subbyte.families.registry import family_of
-from subbyte.gpu.driver import detect
 from subbyte.gpu.timing import TimingProtocol
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.choose import compile as choose
 from subbyte.kernel.choose import likeliest
 from subbyte.kernel.kernel import Kernel, build
 from subbyte.kernel.own import Memory, own_records
-from subbyte.measure.cuda_runner import CudaRunner
-from subbyte.measure.gpu_worker import usable_cpus
 from subbyte.measure.noise import rank_interleaved
 from subbyte.measure.runner import Device, Runner, parse_device, results_of
 from subbyte.numerics.fusion import SEPARATOR
@@ -159,12 +156,17 @@ def _reason(won: Winner, name: str) -> str:
 
 
 def _open(device: int, output: str | None, count: int) -> Runner:
+    from subbyte.measure.cuda_runner import CudaRunner
+    from subbyte.measure.gpu_worker import usable_cpus
+
     how = None if output is None else partial(build, output=output)
     return CudaRunner(device, BRIEF, build=how, workers=max(1, min(usable_cpus(), count)))
 
 
 def _gpu_of(device: Device, target: Arch, tries: int) -> int:
     """The number of the GPU to measure on. Raises MissingDependency, InvalidInput."""
+    from subbyte.gpu.driver import detect
+
     numbers = parse_device(device)
     try:
         gpus = {one.ordinal: one for one in detect()}
