@@ -48,6 +48,7 @@ _HOME = {
     "tune": "subbyte.tune",
     "landscape": "subbyte.tune",
     "race": "subbyte.analysis",
+    "origin": "subbyte.analysis",
     "speed_of_light": "subbyte.analysis",
     "roofline": "subbyte.analysis",
 }

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from subbyte.device.arch import Arch
 from subbyte.errors import MissingDependency, SubbyteError
-from subbyte.families.registry import family_of
+from subbyte.families.registry import family_of, is_configuration
 from subbyte.kernel.build import cuda_text, generator, make_plan
 from subbyte.numerics.fusion import SEPARATOR
 from subbyte.records.describe import now
@@ -139,7 +139,7 @@ class Memory:
 
     def _keep(self, config: Configuration, result: Measured, device: Mapping[str, Any], trials: int) -> None:
         known = {**device, **result.device}
-        if known.get("runner") != "cuda" or not isinstance(self.workload, ConvWorkload) or self._failed:
+        if known.get("runner") != "cuda" or not is_configuration(config) or self._failed:
             return
         try:
             path = store_path(self._store)
