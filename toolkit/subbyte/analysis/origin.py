@@ -1,4 +1,4 @@
-"""Where a layer's kernel comes from: the user's own record, a record of the package, or an estimate."""
+"""Where a layer's kernel comes from: the user's own record, a shipped record, or an estimate."""
 
 from __future__ import annotations
 
