@@ -63,6 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
         # A shell's background job is started with Ctrl-C ignored, and what it starts inherits that.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.setdefault("SUBBYTE_CACHE", str(config.rootpath / ".pytest_cache" / "subbyte"))
+    os.environ["SUBBYTE_STORE"] = "off"  # what a search of somebody found changes no test
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

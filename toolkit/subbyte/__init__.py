@@ -39,7 +39,7 @@ _HOME = {
     "fragments": "subbyte.technique",
     "space": "subbyte.families",
     "build": "subbyte.kernel",
-    "compile": "subbyte.kernel",
+    "compile": "subbyte.measure.tries",
     "Kernel": "subbyte.kernel",
     "Chain": "subbyte.kernel",
     "conv2d": "subbyte.kernel",
@@ -48,6 +48,7 @@ _HOME = {
     "tune": "subbyte.tune",
     "landscape": "subbyte.tune",
     "race": "subbyte.analysis",
+    "origin": "subbyte.analysis",
     "speed_of_light": "subbyte.analysis",
     "roofline": "subbyte.analysis",
 }

@@ -46,7 +46,7 @@ def test_no_command_prints_help_on_stderr(capsys):
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (["wrkloads"], "unknown command 'wrkloads': did you mean workloads?"),
+        (["wrkloads"], "unknown command 'wrkloads': did you mean workloads or records?"),
         (["workloads", "--jsno"], "unknown argument '--jsno': did you mean --json"),
         (["--verbose"], "unknown argument '--verbose'"),
         (["--tile", "explain", "duplicates"], "write it behind the command, `subbyte explain duplicates --tile`"),

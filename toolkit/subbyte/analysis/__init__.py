@@ -18,6 +18,7 @@ from subbyte.analysis.landscape_view import (
     landscape_points,
 )
 from subbyte.analysis.mechanism import Mechanism, MechanismRow, read_mechanism
+from subbyte.analysis.origin import Origin, origin
 from subbyte.analysis.racing import race
 from subbyte.analysis.recorded import SideBySide, recorded_ablation, side_by_sides
 from subbyte.analysis.result import Race
@@ -55,6 +56,7 @@ __all__ = [
     "Mechanism",
     "MechanismRow",
     "Optimum",
+    "Origin",
     "PlaneTime",
     "PlaneTimes",
     "Race",
@@ -76,6 +78,7 @@ __all__ = [
     "knob_effects",
     "landscape_map",
     "landscape_points",
+    "origin",
     "paired_interval",
     "race",
     "read_mechanism",

@@ -16,6 +16,7 @@ from subbyte.cli.arguments import (
     configuration,
     density,
     emit,
+    natural_number,
     take_sparsity,
 )
 from subbyte.errors import InvalidInput
@@ -51,10 +52,20 @@ def add_parser(subparsers: Any) -> None:
     add_config_arguments(parser, "auto")
     text = "with --sparsity condense: the share of both operands that is not 0; dense is taken where it is faster"
     parser.add_argument("--density", metavar="D", type=density, help=text)
+    add_choice_arguments(parser)
     parser.add_argument("--emit", choices=FORMS, help="what to print (default: a summary); cubin needs -o")
     parser.add_argument("--output", metavar="TYPE", help=OUTPUT_HELP)
     parser.add_argument("-o", "--out", metavar="FILE", type=Path, help="write to FILE instead of stdout")
     parser.add_argument("--export", metavar="DIR", type=Path, help="also write cubin, launch data and a C header there")
+
+
+def add_choice_arguments(parser: argparse.ArgumentParser) -> None:
+    """``--tries``, ``--store`` and ``--gpu``: which kernel is taken where ``--set`` names none."""
+    text = "build, verify and time the N likeliest on this GPU, take the fastest and remember it (such as 16)"
+    parser.add_argument("--tries", metavar="N", type=natural_number, default=0, help=text)
+    text = "your own records (default: the usual store; off: none); see `subbyte records --help`"
+    parser.add_argument("--store", metavar="FILE", help=text)
+    parser.add_argument("--gpu", metavar="NAME", help="take your records of the GPU called so, not of this machine's")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -88,15 +99,18 @@ def chosen_kernel(
     from subbyte.device.arch import arch as arch_named
     from subbyte.families.registry import family_named
     from subbyte.kernel import build
-    from subbyte.kernel.choose import compile as compile_kernel
     from subbyte.kernel.choose import known_config
+    from subbyte.measure.tries import compile as compile_kernel
 
     if not args.settings:
         found = FOUND if args.sparsity == FOUND else DENSE  # a pattern is a part of the workload
         share = args.density if weighs_density else None
         return compile_kernel(
-            args.workload, arch, family=args.family, output=output, sparsity=found, density=share
+            args.workload, arch, family=args.family, output=output, sparsity=found, density=share,
+            store=getattr(args, "store", None), gpu=getattr(args, "gpu", None), tries=getattr(args, "tries", 0),
         )  # fmt: skip
+    if getattr(args, "tries", 0):
+        raise InvalidInput("--tries measures which configuration is the fastest, and --set names one; leave one away")
     known = known_config(args.workload, arch_named(arch), family_named(asked_family(args)))
     return build(args.workload, configuration(args, known), arch, output=output)
 

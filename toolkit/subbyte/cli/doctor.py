@@ -15,6 +15,8 @@ from subbyte.cli.arguments import command_parser, emit
 from subbyte.device import ARCHS
 from subbyte.errors import MissingDependency, SubbyteError
 from subbyte.gpu.driver import GpuInfo, detect
+from subbyte.records.store import VARIABLE as STORE
+from subbyte.records.store import Store, store_path
 
 PINS = {"apache-tvm": "0.27.0.post1", "apache-tvm-ffi": "0.1.14.post1"}
 """The only pair whose kernels are tested: a newer ffi crashes while it serializes."""
@@ -73,6 +75,7 @@ def examine() -> dict[str, Any]:
         "architectures": [_architecture(name, gpus) for name in ARCHS],
         "landscapes": _landscapes(),
         "cache": _cache(),
+        "store": _store(),
         "without_gpu": "building up to machine code, runs on the CPU, tuning and races on recorded "
         "landscapes, every notebook",
     }
@@ -178,6 +181,16 @@ def _cache() -> dict[str, Any]:
     return {"folder": str(cache_root()), "bytes": cache_bytes()}
 
 
+def _store() -> dict[str, Any]:
+    """Where the user's own records lie, and how many there are; ``problem`` says why they cannot be read."""
+    try:
+        path = store_path()
+        count = len(Store(path).rows()) if path is not None else 0
+    except SubbyteError as error:
+        return {"file": os.environ.get(STORE) or "", "records": 0, "problem": str(error)}
+    return {"file": str(path or ""), "records": count, "problem": ""}
+
+
 def _text(report: dict[str, Any]) -> str:
     marks = {_OK: "ok", _NOTE: "--", _MISSING: "MISSING"}
     width = max(len(check["name"]) for check in report["checks"])
@@ -195,6 +208,8 @@ def _text(report: dict[str, Any]) -> str:
     cache = report["cache"]
     lines += ["", f"recorded landscapes: {landscapes}"]
     lines.append(f"kernel cache: {cache['folder']} ({cache['bytes'] / 2**20:.1f} MiB)")
+    store = report["store"]
+    lines.append(f"own records: {store['problem'] or store['records']} ({store['file'] or 'none are kept'})")
     if report["missing"]:
         lines += ["", f"missing: {', '.join(report['missing'])}; see the advice above"]
     elif not report["gpus"]:

@@ -24,6 +24,7 @@ COMMANDS = {
     "build": "a kernel as TIRx, CUDA, PTX, SASS or cubin; needs no GPU",
     "run": "run a kernel and check its output; emulated where there is no GPU",
     "tune": "search the best configuration",
+    "records": "what your own searches found: list, show, export, import, forget",
     "race": "strategies compared on recorded landscapes",
     "landscape": "measure every configuration of a space once, read and exchange such files",
     "bench": "side by side with cuDNN on this GPU",

@@ -77,6 +77,7 @@ def add_parser(subparsers: Any) -> None:
     add("--top-k", metavar="N", type=natural_number,
         help="top-k re-measurement: the N fastest again, side by side (default 5; made-up times: 0)")  # fmt: skip
     add("--finalists", dest="top_k", type=natural_number, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    add("--store", metavar="FILE", help="where the best is remembered (default: the usual store; off: nowhere)")
     add("--landscape", metavar="FILE", help="replay this landscape (a file or a shipped name)")
     add("--space", metavar="KIND", default=USUAL_SPACE,
         help=f"{kind_list()}; default {USUAL_SPACE}")  # fmt: skip
@@ -111,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
             args.workloads, args.runner, args.strategy, args.trials, args.seed, args.log, args.resume,
             arch=args.arch, kind=args.space, fixed=_switches(args), landscape=args.landscape, batch=args.batch,
             callbacks=[callback] if callback else [], device=args.device, timeout=args.timeout,
-            top_k=args.top_k,
+            top_k=args.top_k, store=args.store,
         )  # fmt: skip
     for line in _left_out(report.skipped):
         say(f"subbyte: {line}")

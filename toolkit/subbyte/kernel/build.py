@@ -153,6 +153,11 @@ def _plan_key(plan: Plan) -> str:
     return hashlib.sha256(json.dumps(fields).encode()).hexdigest()[:32]
 
 
+def generator(family: str) -> str:
+    """What makes the CUDA texts of a family, as records name it: its sources' digest and TVM's version."""
+    return f"{generator_digest(family)[:16]} tvm {_version('apache-tvm') or 'none'}"
+
+
 def _version(package: str) -> str:
     try:
         return metadata.version(package)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -21,6 +22,7 @@ from subbyte.kernel.coverage import covered
 from subbyte.kernel.default import TRIES, default_config
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.live_shares import between_shares
+from subbyte.kernel.own import Own, beaten, own_records, reason_of
 from subbyte.kernel.recommended import recommendation
 from subbyte.numerics.fusion import SEPARATOR
 from subbyte.spaces.configuration import Configuration
@@ -42,12 +44,16 @@ RECORDED_ON = "sm_90a"
 
 
 class Choice(NamedTuple):
-    """A configuration to try, and why; ``measured`` when a record says so."""
+    """A configuration to try, and why; ``measured`` when a record says so, its time and GPU then."""
 
     family: Family
     config: Configuration
     reason: str
     measured: bool
+    microseconds: float | None = None
+    device: str = ""
+    own: bool = False
+    """The user's own find."""
 
 
 @checked
@@ -63,9 +69,16 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     writes: str = "",
     sparsity: str = DENSE,
     density: float | None = None,
+    store: str | os.PathLike[str] | None = None,
+    gpu: str | None = None,
 ) -> Kernel:
-    """The kernel to use for ``workload``: the fastest recorded one, else the one estimated fastest of the newest
-    instruction that covers the convolution. ``Kernel.reason`` says why.
+    """The kernel to use for ``workload``: the fastest that the user's own searches found, else the fastest recorded
+    one that comes with the package, else the one estimated fastest of the newest instruction that covers the
+    convolution. ``Kernel.reason`` says which and why.
+
+    Own records are those of ``store`` (default: the usual one, :func:`subbyte.records.store.store_path`) that were
+    measured on a GPU of this machine, or on one called ``gpu``, with the kernel text of today. Where a packaged record
+    of a GPU of the same name is faster than all of an own record's samples, that is taken.
 
     ``family`` (the name of one of :func:`subbyte.families.families`) asks for one family alone; the other options
     are those of :func:`subbyte.build`. ``reads`` and ``writes`` ask for kernels whose input and output words have this
@@ -82,12 +95,14 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
         finding = finding_zeros(family)
         family, reason = finding.name, None if density is None else finding.dense_at(found, number(density, "density"))
         if reason is not None:
-            dense = compile(found, target, output=output, clip=clip, requant=requant, reads=reads, writes=writes)
+            dense = compile(found, target, output=output, clip=clip, requant=requant, reads=reads, writes=writes,
+                            store=store, gpu=gpu)  # fmt: skip
             return replace(dense, reason=f"{dense.reason}; {reason}")
     elif density is not None:
         raise InvalidInput(f"density={shown(density)}: it is of sparsity={FOUND!r}; leave it away")
     failed: list[str] = []
-    for choice in _choices(found, target, family, output, reads, writes):
+    own = own_records(found, target, output, store, gpu)
+    for choice in _choices(found, target, family, output, reads, writes, own):
         try:
             plan = make_plan(found, choice.config, target, output, clip, requant)
             kernel = Kernel(plan, reason=choice.reason + _what_wins(plan, target))
@@ -96,7 +111,7 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
                 if choice.measured or choice.family is first or int4_alone(found):  # no other was to be expected
                     return kernel
                 why = failed[0] if failed else first.covers(found, target)
-                return replace(kernel, reason=f"{choice.family.name} family, because {why}")
+                return replace(kernel, reason=f"{choice.family.name} family, because {why}{own.left_text}")
         except (BuildFailed, Unsupported) as error:  # raw sums may not fit where int4 values do
             failed.append(str(error))
     raise _not_covered(found, target, family, failed or _nobody(found, target, family, output, reads, writes))
@@ -112,14 +127,40 @@ def _nobody(workload: ConvWorkload, arch: Arch, family: str, output: str | None,
 @checked
 def best_known(
     workload: ConvWorkload, arch: Arch | str = "sm_90a", family: str = "auto", *, output: str | None = None,
-    reads: str = "",
+    reads: str = "", store: str | os.PathLike[str] | None = None, gpu: str | None = None,
 ) -> tuple[Configuration, str]:  # fmt: skip
     """The configuration that :func:`compile` tries first, and why: nothing is built, so it answers at once.
 
-    Of all families (``auto``) or of one; ``output`` and ``reads`` as for :func:`compile`. Raises InvalidInput for an
+    Of all families (``auto``) or of one; the other arguments as for :func:`compile`. Raises InvalidInput for an
     unknown family, Unsupported with the reason when no configuration fits.
     """
-    return _best_known(workload, arch_named(arch) if isinstance(arch, str) else arch, family, output, reads)
+    choice = first_choice(workload, arch, family, output, reads, store, gpu)
+    return choice.config, choice.reason
+
+
+def first_choice(
+    workload: ConvWorkload, arch: Arch | str, family: str = "auto", output: str | None = None, reads: str = "",
+    store: str | os.PathLike[str] | None = None, gpu: str | None = None,
+) -> Choice:  # fmt: skip
+    """The same with what is known of it. Raises as :func:`best_known`."""
+    target = arch_named(arch) if isinstance(arch, str) else arch
+    return _best_known(workload, target, family, output, reads, own_records(workload, target, output, store, gpu))
+
+
+def likeliest(
+    workload: ConvWorkload, arch: Arch, count: int, family: str = "auto", output: str | None = None, reads: str = "",
+    writes: str = "", own: Own | None = None,
+) -> list[Configuration]:  # fmt: skip
+    """The first ``count`` different configurations in the order in which :func:`compile` would try them. Raises
+    Unsupported where there is none."""
+    found: dict[Configuration, None] = {}
+    for choice in _choices(workload, arch, family, output, reads, writes, own or Own(), count):
+        found.setdefault(choice.config)
+        if len(found) == count:
+            break
+    if not found:
+        raise _not_covered(workload, arch, family, _nobody(workload, arch, family, output, reads, writes))
+    return list(found)
 
 
 @checked
@@ -150,13 +191,11 @@ def known_config(workload: ConvWorkload, arch: Arch | str, family: Family) -> Co
 
 
 @cache
-def _best_known(
-    workload: ConvWorkload, arch: Arch, family: str, output: str | None, reads: str
-) -> tuple[Configuration, str]:
-    choice = next(_choices(workload, arch, family, output, reads), None)
+def _best_known(workload: ConvWorkload, arch: Arch, family: str, output: str | None, reads: str, own: Own) -> Choice:
+    choice = next(_choices(workload, arch, family, output, reads, own=own), None)
     if choice is None:
         raise _not_covered(workload, arch, family, _nobody(workload, arch, family, output, reads, ""))
-    return choice.config, choice.reason
+    return choice
 
 
 @cache
@@ -178,9 +217,19 @@ def _recorded_in(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _choices(
-    workload: ConvWorkload, arch: Arch, family: str, output: str | None = None, reads: str = "", writes: str = ""
+    workload: ConvWorkload, arch: Arch, family: str, output: str | None = None, reads: str = "", writes: str = "",
+    own: Own = Own(), most: int = TRIES,  # noqa: B008 - plain frozen data
+) -> Iterator[Choice]:  # fmt: skip
+    """Configurations in the order to try them: what can give the output, and read and write the words; of each family's
+    estimates ``most``. Every reason says what stands in the user's store and is not taken."""
+    for choice in _in_order(workload, arch, family, output, reads, writes, own, most):
+        yield choice._replace(reason=choice.reason + own.left_text)
+
+
+def _in_order(
+    workload: ConvWorkload, arch: Arch, family: str, output: str | None, reads: str, writes: str, own: Own, most: int
 ) -> Iterator[Choice]:
-    """Configurations in the order to try them: what can give the output, and read and write the words."""
+    """The same without what the store holds beside."""
 
     def fits(one: Family, config: Configuration) -> bool:
         return _fits(one, workload, config, arch, output, {"A": reads, "Out": writes})
@@ -194,17 +243,32 @@ def _choices(
             zeros = f"; it multiplies zeros too: {reasons[0]}"
             types = dense_types(workload.precision)
             recorded = _recorded(replace(workload, precision=types), arch, output)
-    found = (choice for choice in recorded if choice.family in wanted and fits(choice.family, choice.config))
-    for choice in found:
-        yield choice._replace(reason=choice.reason + zeros)
+    recorded = [choice._replace(reason=choice.reason + zeros) for choice in recorded]
+    for choice in _with_own(own, recorded):
+        if choice.family in wanted and fits(choice.family, choice.config):
+            yield choice
     for one in wanted:
         kept = recommendation(workload.spec, arch.name)
         if kept is not None and one.owns(kept.config) and fits(one, kept.config):
             known = f"fastest measured configuration ({kept.microseconds:.2f} us on {kept.device})"
-            yield Choice(one, kept.config, f"{one.name} family, {known}", False)
-        for config in islice((config for config in one.candidates(workload, arch) if fits(one, config)), TRIES):
+            yield Choice(one, kept.config, f"{one.name} family, {known}", False, kept.microseconds, kept.device)
+        for config in islice((config for config in one.candidates(workload, arch) if fits(one, config)), most):
             more = "" if config.skips_zeros else zeros
             yield Choice(one, config, f"{one.name} family, chosen by estimate: not measured yet{more}", False)
+
+
+def _with_own(own: Own, recorded: list[Choice]) -> list[Choice]:
+    """The user's own finds, then what comes with the package: but for what of that was faster on a like GPU."""
+    finds = [
+        Choice(family_of(one.configuration), one.configuration, reason_of(one), True, one.microseconds, one.gpu, True)
+        for one in own.taken
+    ]
+    first = own.taken[:1]
+    faster = [one for one in recorded if first and beaten(first[0], one.microseconds, one.device)]
+    slower = f"; your own record needs {first[0].microseconds:.2f} us: {first[0].config}" if first else ""
+    faster = [one._replace(reason=one.reason + slower) for one in faster]
+    configs = {one.config for one in faster}
+    return [*faster, *finds, *(one for one in recorded if one.config not in configs)]
 
 
 def _fits(
@@ -250,7 +314,7 @@ def _recorded(workload: ConvWorkload, arch: Arch, output: str | None) -> list[Ch
         slower = [(time, _side(other, config)) for time, other, _ in entries if time > microseconds]
         slower_ones = "".join(f"; {name} needs {time:.2f} us" for time, name in slower)
         text = f"fastest measured configuration ({microseconds:.2f} us on {best['device']}{origin}{slower_ones})"
-        choices.append(Choice(one, config, f"{one.name} family, {text}", True))
+        choices.append(Choice(one, config, f"{one.name} family, {text}", True, microseconds, str(best["device"])))
     return choices
 
 

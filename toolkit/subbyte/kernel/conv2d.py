@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
 from subbyte.arguments import checked
-from subbyte.errors import InvalidInput
+from subbyte.errors import BuildFailed, InvalidInput, Unsupported
+from subbyte.kernel.default import own_default
 from subbyte.kernel.execute import device_arch
 from subbyte.kernel.kernel import Kernel, build
 from subbyte.numerics import Requantization, Thresholds
@@ -33,9 +35,10 @@ def conv2d(
 
     With ``requant`` the result is int4 values, int8 [N,P,Q,K]; without, the raw int32 sums. Takes numpy, torch and CuPy
     arrays and gives back x's kind. ``arch`` defaults to that of the GPU used (``sm_90a`` on the CPU), ``config`` to the
-    best one known. ``precision``, such as ``"w1a2"``, says that values are of other types. Kernels are built once and
-    cached. Kernels on bit planes take :class:`~subbyte.numerics.Thresholds` as well. Raises InvalidInput for wrong
-    shapes, dtypes or values, Unsupported with the reason when no kernel covers the convolution.
+    user's own find on this GPU, of any family, else the best one known. ``precision``, such as ``"w1a2"``, says that
+    values are of other types. Kernels are built once and cached. Kernels on bit planes take
+    :class:`~subbyte.numerics.Thresholds` as well. Raises InvalidInput for wrong shapes, dtypes or
+    values, Unsupported with the reason when no kernel covers the convolution.
     """
     types = Precision.of(precision)
     for name, array in (("x", x), ("w", w)):
@@ -48,10 +51,18 @@ def conv2d(
         raise InvalidInput(f"w has {depth} input channels, x has {c}; w is [K,R,S,C] (groups are not supported)")
     workload = ConvWorkload(n, h, width, c, k, r, s, pad, stride, dilation, precision=types)
     output = SUMS if requant is None else types.output.name
-    kernel = _built(workload, config, device_arch(device) if arch is None else arch, output)
+    target = device_arch(device) if arch is None else arch
+    own = own_default(workload, target, output, every=True) if config is None else None
+    kernel = _built(workload, config, own[0] if own else None, target, output)
     return kernel.run(x, w, requant, device)
 
 
 @lru_cache(maxsize=256)
-def _built(workload: ConvWorkload, config: Configuration | None, arch: str, output: str) -> Kernel:
+def _built(
+    workload: ConvWorkload, config: Configuration | None, own: Configuration | None, arch: str, output: str
+) -> Kernel:
+    """The kernel of a configuration: that of the caller, else the user's own find, else the usual one."""
+    if own is not None:
+        with suppress(BuildFailed, Unsupported):  # measured with another output
+            return build(workload, own, arch, output=output)
     return build(workload, config, arch, output=output)

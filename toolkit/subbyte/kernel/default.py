@@ -9,6 +9,7 @@ from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import Unsupported
 from subbyte.families.registry import finding_zeros, newest_first, usual
+from subbyte.kernel.own import Path, beaten, own_records, reason_of
 from subbyte.kernel.recommended import recommendation
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
@@ -18,13 +19,32 @@ TRIES = 8
 
 
 def default_config(workload: ConvWorkload, arch: Arch | str) -> Configuration:
-    """The recommended configuration of this workload and architecture, else the one estimated fastest: of the usual
-    family, or where that has no kernel of the one ranked highest that has. Raises Unsupported when none has."""
-    return next(default_configs(workload, arch))
+    """The user's own find for this workload and architecture, else the recommended configuration, else the one
+    estimated fastest: of the usual family, or where that has no kernel of the one ranked highest that has. Raises
+    Unsupported when none has."""
+    own = own_default(workload, arch)
+    return own[0] if own else next(default_configs(workload, arch))
+
+
+def own_default(
+    workload: ConvWorkload, arch: Arch | str, output: str | None = None, store: Path | None = None,
+    gpu: str | None = None, every: bool = False,
+) -> tuple[Configuration, str] | None:  # fmt: skip
+    """The user's own fastest find and why it is taken, of the usual family where that covers the workload or, with
+    ``every``, of any; None where there is none, or where the recommended one was faster on a GPU of the same name."""
+    target = arch if isinstance(arch, Arch) else arch_named(arch)
+    alone = not every and usual().covers(workload, target) is None
+    found = [one for one in own_records(workload, target, output, store, gpu).taken
+             if not alone or one.family == usual().name]  # fmt: skip
+    kept = recommendation(workload.spec, target.name)
+    if not found or (kept is not None and beaten(found[0], kept.microseconds, kept.device)):
+        return None
+    return found[0].configuration, reason_of(found[0])
 
 
 def default_configs(workload: ConvWorkload, arch: Arch | str) -> Iterator[Configuration]:
-    """The same, with what to try next where the compiler's work on it is refused. Raises Unsupported when none has."""
+    """What comes after the user's own finds, with what to try next where the compiler's work on it is refused. Raises
+    Unsupported when there is none."""
     target = arch if isinstance(arch, Arch) else arch_named(arch)
     found = recommendation(workload.spec, target.name)
     if found is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -49,7 +50,8 @@ class Kernel:
     plan: Plan
     """What was decided before generating it."""
     reason: str = field(default="", compare=False, kw_only=True)
-    """Why :func:`subbyte.compile` chose it; empty where the caller did."""
+    """Why :func:`subbyte.compile` chose it, or :func:`subbyte.build` where that took the user's own find; empty where
+    the caller did."""
 
     @property
     def workload(self) -> ConvWorkload:
@@ -269,12 +271,15 @@ def build(
     clip: tuple[int, int] | None = None,
     requant: str = "fixed",
     sparsity: str = DENSE,
+    store: str | Path | None = None,
+    gpu: str | None = None,
 ) -> Kernel:
     """Build a kernel: TIRx, CUDA text, machine code. No GPU is needed.
 
     ``config`` is a configuration of any family, such as an MmaConfig; it defaults to the best one known of the family
     whose kernels run on every architecture, or where that has none of one that covers the workload
-    (:func:`subbyte.compile` chooses among all). ``output`` is the
+    (:func:`subbyte.compile` chooses among all): the user's own find, from ``store`` (default: the usual one), measured
+    on a GPU of this machine or on one called ``gpu``, else what comes with the package. ``output`` is the
     workload's output type (``int4``, also without it) or ``int32``; kernels on bit planes also pool and add:
     ``bipolar1+pool2``, ``bipolar1+add64+keep`` (:class:`subbyte.numerics.fusion.Fusion`). ``clip`` lies within the
     output type. ``requant`` is
@@ -283,11 +288,17 @@ def build(
     configuration is given. Raises InvalidInput for an unknown workload, architecture or sparsity, Unsupported with the
     reason when the configuration cannot be built, BuildFailed.
     """
-    from subbyte.kernel.default import default_configs, finding_configs
+    from subbyte.kernel.default import default_configs, finding_configs, own_default
 
     found = with_sparsity(workload_named(workload), sparsity)
     failed: BuildFailed | None = None
     usual = finding_configs if sparsity == FOUND else default_configs
+    own = own_default(found, arch, output, store, gpu) if config is None and sparsity != FOUND else None
+    if own is not None:
+        with suppress(BuildFailed, Unsupported):  # of another output than was measured
+            kernel = Kernel(steps.make_plan(found, own[0], arch, output, clip, requant), reason=own[1])
+            _ = kernel.cubin
+            return kernel
     for chosen in usual(found, arch) if config is None else [config]:
         kernel = Kernel(steps.make_plan(found, chosen, arch, output, clip, requant))
         try:

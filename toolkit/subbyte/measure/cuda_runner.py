@@ -127,6 +127,12 @@ class CudaRunner(RunnerBase):
         while len(self._begun) > self._ahead:
             self._begun.pop(next(iter(self._begun))).cancel()
 
+    def prepare(self, workload: ConvWorkload) -> None:
+        """Make operands and exact answer now, such as while candidates are built; else the first one waits for them.
+        Raises as :meth:`run`."""
+        with self._turn:
+            self._get_ready(workload)
+
     def _begin_build(self, workload: ConvWorkload, config: Configuration) -> Future[Built | Failed]:
         begun = self._begun.pop((workload, config), None)
         if begun is not None:

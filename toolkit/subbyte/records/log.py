@@ -109,10 +109,10 @@ def parse_contents(data: bytes, path: str) -> Contents:
     for number, line in enumerate(lines, start=1):
         try:
             if number == 1:
-                fields, checksum = _open_line(line, checksum, Any)
+                fields, checksum = open_line(line, checksum, Any)
                 header = _check_header(fields)
             else:
-                trial, checksum = _open_line(line, checksum, LogLine)
+                trial, checksum = open_line(line, checksum, LogLine)
                 entries.append(_to_entry(trial, header["space"]))
         except (ValueError, RecursionError) as error:
             kept = {1: "choose another file", 2: "keep its first line and resume"}
@@ -128,8 +128,8 @@ def _describe(error: Exception) -> str:
     return "not a whole JSON line" if odd else reading.why(error)
 
 
-def _open_line(line: bytes, before: int, shape: Any) -> tuple[Any, int]:
-    """A line as a ``shape`` and the checksum after it."""
+def open_line(line: bytes, before: int, shape: Any) -> tuple[Any, int]:
+    """A line as a ``shape`` and the checksum after it. Raises ValueError for a damaged one."""
     body, mark, tail = line.rpartition(b',"crc":"')
     fields = reading.decoder(shape).decode(line)
     if shape is Any and not isinstance(fields, dict):

@@ -88,6 +88,7 @@ def tune_network(
     device: int | str | Sequence[int] = 0,
     timeout: float | None = None,
     top_k: int | None = None,
+    store: str | os.PathLike[str] | None = None,
 ) -> NetworkReport:
     """Tune every layer of ``network`` (``resnet50@8``, or pairs of workload and count) with ``trials`` in all.
 
@@ -106,7 +107,7 @@ def tune_network(
     grants: list[tuple[str, int, float | None]] = []
     with keeping(), ExitStack() as stack:
         sources = stack.enter_context(Sources(runner, arch, kind, fixed, None, device, timeout))
-        layers, optima, skipped = _open_layers(stack, sources, pairs, strategy, seed, log, resume)
+        layers, optima, skipped = _open_layers(stack, sources, pairs, strategy, seed, log, resume, store)
         portion = portion_of(trials, len(layers), batch)
         try:
             ended = _spend(layers, trials, portion, callbacks, stop, grants)
@@ -138,6 +139,7 @@ def _open_layers(
     seed: int,
     log: str | os.PathLike[str] | None,
     resume: bool,
+    store: str | os.PathLike[str] | None,
 ) -> tuple[list[_Layer], dict[str, float], dict[str, str]]:
     layers: list[_Layer] = []
     optima: dict[str, float] = {}
@@ -157,7 +159,7 @@ def _open_layers(
         if layers:
             refuse_unlike(layers[0].runner.device, runner.device)
         where: Path | None = log_path(log, workload, max(2, len(pairs)))
-        study = stack.enter_context(Study(space, strategy, seed, where, resume))
+        study = stack.enter_context(Study(space, strategy, seed, where, resume, store))
         layers.append(_Layer(study, runner, count))
         optima.update(sources.optimum(runner, workload))
     if not layers:
@@ -244,4 +246,5 @@ def _remeasured(layers: Sequence[_Layer], top_k: int | None) -> dict[str, Remeas
             break
         if found is not None:
             held[layer.label] = found
+            found.remember(layer.study.memory, layer.runner.device, len(layer.study.trials))
     return held

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from subbyte.arguments import checked
 from subbyte.errors import SubbyteError
 from subbyte.former import former_arguments
+from subbyte.kernel.own import Memory
 from subbyte.measure.noise import Standing, rank_interleaved
 from subbyte.measure.runner import Runner
 from subbyte.records.table import html_table
@@ -45,6 +47,12 @@ class Remeasurement:
     def tied(self) -> tuple[int, ...]:
         """Numbers of the trials that cannot be told from the winner, the winner first; one number: no tie."""
         return tuple(self.trials[standing.place].number for standing in self.standings if standing.tied)
+
+    def remember(self, memory: Memory, device: Mapping[str, Any], trials: int) -> None:
+        """Have the user's own store keep the winner, with its times beside the others', in place of the trial that was
+        fastest when each was measured alone."""
+        if self.winner is not None:
+            memory.settle(self.winner.config, self.standings[0].samples, device, trials)
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per configuration, fastest first."""

@@ -7,15 +7,17 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from math import inf
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from subbyte.arguments import checked
 from subbyte.charts import Charted
 from subbyte.errors import InvalidInput, shown
+from subbyte.kernel.own import Memory
 from subbyte.measure.runner import Runner, refuse_unlike, results_of
 from subbyte.records.checked import callables, integer, searchable, several, whole
-from subbyte.records.describe import SpaceLike, describe_space, describe_workload, now, versions
+from subbyte.records.describe import SpaceLike, arch_name, describe_space, describe_workload, now, versions
 from subbyte.records.log import FORMAT, SCHEMA, Entry, LogWriter
 from subbyte.records.recorded_space import as_logged
 from subbyte.records.result import Failed, Measured, Result
@@ -37,8 +39,9 @@ class Study(Charted):
 
     ``strategy`` is a Strategy, or text ``NAME[:key=value...]``; ``log`` a file every result is appended to (see
     :mod:`subbyte.records.log`); with ``resume`` the results an existing log holds are taken over instead of evaluated
-    again. Safe to use from several threads. Raises InvalidInput for an unknown strategy, an existing log without
-    ``resume``, a log of another study; BrokenRecord for a damaged one.
+    again. Each new best that was measured on a GPU goes into the user's own ``store`` (default: the usual one,
+    ``off``: none), where :func:`subbyte.compile` finds it. Safe to use from several threads. Raises InvalidInput for an
+    unknown strategy, an existing log without ``resume``, a log of another study; BrokenRecord for a damaged one.
     """
 
     @checked
@@ -49,6 +52,7 @@ class Study(Charted):
         seed: int = 0,
         log: str | os.PathLike[str] | None = None,
         resume: bool = False,
+        store: str | os.PathLike[str] | None = None,
     ) -> None:
         whole(integer(seed, "seed"), "seed")
         searchable(space)
@@ -68,12 +72,15 @@ class Study(Charted):
         self._asks = 0
         self._header = self._describe()
         self._log = LogWriter(log, resume) if log is not None else None
+        where = str(self._log.path.absolute()) if self._log is not None else ""
+        self.memory = Memory(space.workload, arch_name(space), "tune", store, log=where)
         if self._log is not None and not self._log.empty:
             try:
                 take_over(self, self._log)
             except BaseException:
                 self._log.close()
                 raise
+            self.memory.least = self.curve.best_microseconds[-1] or inf if self._told else inf
 
     # ---- ask and tell ------------------------------------------------------------------------------------------
 
@@ -119,6 +126,7 @@ class Study(Charted):
                 self._log.write_header(self._header)
                 self._log.write(_entry(done))
             self._accept(done, result)
+            self.memory.told(done.config, result, self._header["device"] or {}, len(self._told))
             self._open.pop(index, None)
             self._again = [other for other in self._again if other.index != index]
             return done

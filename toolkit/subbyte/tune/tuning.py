@@ -46,6 +46,7 @@ def tune(
     device: int | str | Sequence[int] = 0,
     timeout: float | None = None,
     top_k: int | None = None,
+    store: str | os.PathLike[str] | None = None,
 ) -> TuningReport:
     """Tune each workload (a name, a spec, or several of them) and report the best configurations.
 
@@ -61,6 +62,9 @@ def tune(
     ``device`` is a GPU number, ``cuda:1``, ``any`` (one that nobody measures on), or several (``0,1``), which measure
     side by side; ``timeout`` the seconds a candidate may take on it. The ``top_k`` fastest (default 5; none with
     made-up times) are measured once more, side by side, and the report says which of them are a tie.
+
+    What was measured on a GPU is remembered: the best of each workload goes into the user's own ``store`` (a file;
+    default: the usual one below the cache folder, ``off``: none), where :func:`subbyte.compile` finds it.
 
     Raises InvalidInput for anything unknown, MissingDependency when nothing can measure, BrokenRecord for a damaged
     log.
@@ -81,7 +85,7 @@ def tune(
 
         return tune_network(
             asked[0], runner, strategy, trials, seed, log, resume, arch=arch, kind=kind, fixed=fixed, batch=batch,
-            callbacks=callbacks, stop=stop, device=device, timeout=timeout, top_k=top_k,
+            callbacks=callbacks, stop=stop, device=device, timeout=timeout, top_k=top_k, store=store,
         )  # fmt: skip
     wanted = _foreign(asked, given) or parse_workloads(asked)
     if given is not None and list(wanted) != [given.workload] and replayed(runner):
@@ -106,7 +110,7 @@ def tune(
                     raise
                 records[-1] = replace(records[-1], ended="interrupted")
                 break
-            with Study(space, strategy, seed, log_path(log, workload, len(wanted)), resume) as study:
+            with Study(space, strategy, seed, log_path(log, workload, len(wanted)), resume, store) as study:
                 records.append(study.run(source, trials, batch, callbacks, stop))
             if study.ended == "exhausted" and not study.trials:
                 raise Unsupported(nothing_in(space))
@@ -121,6 +125,7 @@ def tune(
                 break
             if again is not None:
                 remeasured[workload.label] = again
+                again.remember(study.memory, source.device, len(records[-1].trials))
     if not records:
         raise MissingDependency("nothing was tuned: " + "; ".join(f"{k}: {v}" for k, v in skipped.items()))
     return TuningReport(tuple(records), optima, skipped, remeasured)

@@ -1,0 +1,111 @@
+"""``subbyte records``: list, show, export, import, forget, and what the other commands say of own records."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+import subbyte
+from subbyte.cli.doctor import examine
+from subbyte.cli.main import main
+from subbyte.families.mma.config import MmaConfig
+from subbyte.kernel.own import Memory
+from subbyte.records.result import Measured
+from subbyte.records.store import Store
+
+LAYERS = ("n8h5w5c32k64r3s3p1", "n8h6w6c32k64r3s3p1")
+DEVICE = {"runner": "cuda", "name": "GPU A", "driver": "580.1"}
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    """One record of each layer, on the GPU of this machine."""
+    monkeypatch.setenv("SUBBYTE_STORE", str(tmp_path / "own.sqlite"))
+    gpu = SimpleNamespace(ordinal=0, name="GPU A", arch="sm_90a")
+    monkeypatch.setattr("subbyte.gpu.driver.detect", lambda: [gpu])
+    for place, layer in enumerate(LAYERS):
+        memory = Memory(subbyte.workload(layer), "sm_90a", "tune")
+        times = (5.0 + place, 5.1 + place)
+        memory.told(MmaConfig(chunk=1), Measured(5.0 + place, times, verified=True), DEVICE, 8)
+    return Store(tmp_path / "own.sqlite")
+
+
+def out(capsys, *argv, code=0):
+    assert main(list(argv)) == code
+    found = capsys.readouterr()
+    return found.out if code == 0 else found.err
+
+
+def listed(capsys, *argv):
+    return json.loads(out(capsys, "records", *argv, "--json"))
+
+
+def test_list_and_show(store, capsys):
+    text = out(capsys, "records", "list")
+    assert [line.split()[:2] for line in text.splitlines()[1:]] == [["1", LAYERS[0]], ["2", LAYERS[1]]]
+    assert "GPU A" in text
+    assert [one["id"] for one in listed(capsys, "list", LAYERS[1])["records"]] == [2]
+    assert listed(capsys, "list", "--gpu", "GPU B")["records"] == []
+    assert "holds no such record" in out(capsys, "records", "list", "--gpu", "GPU B")
+    shown = listed(capsys, "show", LAYERS[0])
+    assert shown["taken"] == [1]
+    assert shown["records"][0]["fields"] == MmaConfig(chunk=1).to_dict()
+    assert "by compile on this machine" in out(capsys, "records", "show", "--id", "2")
+    assert "holds no such record" in out(capsys, "records", "show", "--arch", "sm_80", code=2)
+
+
+def test_export_forget_import(store, capsys, tmp_path):
+    file = str(tmp_path / "mine.jsonl")
+    assert "2 records" in out(capsys, "records", "export", file)
+    assert "exists" in out(capsys, "records", "export", file, code=2)
+    before = [row.record for row in store.rows()]
+    said = out(capsys, "records", "forget", LAYERS[0])
+    assert said.startswith("removed 1 record\n")
+    assert LAYERS[0] in said
+    assert [row.id for row in store.rows()] == [2]
+    assert "say what to forget" in out(capsys, "records", "forget", code=2)
+    assert "say what to forget" in out(capsys, "records", "forget", LAYERS[1], "--all", code=2)
+    assert len(listed(capsys, "forget", "--all")["records"]) == 1
+    assert listed(capsys, "import", file) == {
+        "schema": 1, "command": "records", "part": "import", "store": str(store.path), "added": 2, "replaced": 0,
+        "kept": 0, "notices": [],
+    }  # fmt: skip
+    assert [row.record for row in store.rows()] == before
+    (tmp_path / "mine.jsonl").write_text("{}\n")
+    assert "line 1" in out(capsys, "records", "import", file, code=2)
+
+
+def test_no_store_and_other_commands(store, capsys, monkeypatch):
+    assert examine()["store"] == {"file": str(store.path), "records": 2, "problem": ""}
+    assert "your own record (5.00 us" in out(capsys, "build", LAYERS[0])
+    assert "own record" not in out(capsys, "build", LAYERS[0], "--store", "off")
+    assert "leave one away" in out(capsys, "build", LAYERS[0], "--set", "chunk=1", "--tries", "4", code=2)
+    monkeypatch.setenv("SUBBYTE_STORE", "off")
+    assert "the store is 'off'" in out(capsys, "records", "list", code=2)
+
+
+def test_origin_says_where_a_kernel_comes_from(store):
+    own = subbyte.origin(LAYERS[0])
+    assert (own.source, own.family, own.microseconds, own.low, own.high) == ("own", "mma", 5.0, 5.0, 5.1)
+    assert own.share is None  # the floor is that of another GPU
+    assert own.advice == ""
+    shipped = subbyte.origin("resnet50.stage2@8")
+    assert (shipped.source, shipped.microseconds, shipped.device) == (
+        "shipped",
+        pytest.approx(3.52, abs=0.01),
+        "NVIDIA H200",
+    )
+    assert 0 < shipped.floor < shipped.microseconds
+    assert shipped.share == shipped.floor / shipped.microseconds
+    predicted = subbyte.origin(LAYERS[0], store="off")
+    assert (predicted.source, predicted.microseconds) == ("predicted", None)
+    assert "tries=16" in predicted.advice
+    left = subbyte.origin(LAYERS[0], gpu="GPU B")
+    assert left.source == "predicted"
+    assert "on GPU A" in left.left[0]
+    for one in (own, shipped, predicted, left):
+        assert one.source in one._repr_html_()
+        assert one.reason.split(";")[0] in one.text()
+        assert json.loads(one.to_json())["config"] == one.config

@@ -1,0 +1,249 @@
+"""compile(tries=) and the user's own store, on a simulated GPU: what is chosen, remembered and found again."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import subbyte
+from subbyte.errors import InvalidInput, MissingDependency
+from subbyte.families.mma.config import MmaConfig
+from subbyte.families.wgmma.config import WgmmaConfig
+from subbyte.kernel import own
+from subbyte.kernel.choose import best_known, likeliest
+from subbyte.measure import tries
+from subbyte.measure.fake import FakeRunner
+from subbyte.records.result import Failed, Measured
+from subbyte.records.store import Store
+from subbyte.tune import Study, tune
+
+LAYER = subbyte.workload("n8h5w5c32k32r3s3p1")
+SHIPPED = subbyte.workload("resnet50.stage2@8")
+DEVICE = {"runner": "cuda", "name": "GPU A", "driver": "580.1", "uuid": "GPU-1", "arch": "sm_90a", "sms": 132}
+
+
+class SimulatedGpu(FakeRunner):
+    """Verified times by the place in ``order``, the later the faster; what ``fails`` names fails."""
+
+    def __init__(self, order=(), fails=(), name="GPU A", base=9.0):
+        super().__init__()
+        self.device = {**DEVICE, "name": name}
+        self.order, self.fails, self.base, self.asked = list(order), fails, base, []
+        self.places = {config: place for place, config in enumerate(order)}
+
+    def time_of(self, config):
+        return self.base * 0.99 ** self.places.get(config, 0)
+
+    def run(self, workload, configs):
+        self.asked += configs
+        return [self.result_of(config) for config in configs]
+
+    def result_of(self, config):
+        if config in self.fails:
+            return Failed("wrong", "an element differs")
+        time = self.time_of(config)
+        return Measured(time, (time, time * 1.01), verified=True, device=self.device)
+
+    def rematch(self, workload, configs, rounds):
+        return [[self.time_of(config)] * rounds for config in configs]
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    path = tmp_path / "own.sqlite"
+    monkeypatch.setenv("SUBBYTE_STORE", str(path))
+    return Store(path)
+
+
+@pytest.fixture
+def gpus(monkeypatch):
+    """The GPUs of this machine: by default one."""
+    found = [SimpleNamespace(ordinal=0, name="GPU A", arch="sm_90a")]
+    monkeypatch.setattr("subbyte.gpu.driver.detect", lambda: found)
+    return found
+
+
+@pytest.fixture
+def runner(monkeypatch, gpus):
+    made = SimulatedGpu(likeliest(LAYER, subbyte.device.arch("sm_90a"), 6))
+    monkeypatch.setattr(tries, "_open", lambda device, output, count: made)
+    return made
+
+
+def test_the_fastest_is_taken_stored_and_found_again(store, runner):
+    before = subbyte.compile(LAYER)
+    assert "estimate" in before.reason
+    runner.fails = runner.order[-1:]
+    kernel = subbyte.compile(LAYER, tries=6)
+    winner = runner.order[-2]
+    assert runner.asked == runner.order
+    assert before.config == runner.order[0]  # the ranking is that of compile
+    assert kernel.config == winner
+    assert "fastest of 5 measured now (8.65 us on GPU A, verified, of 6 tried; the first choice" in kernel.reason
+    (row,) = store.rows()
+    assert (row.record.configuration, row.record.microseconds) == (winner, pytest.approx(9 * 0.99**4))
+    assert (row.record.source, row.record.trials, row.record.verified, row.record.driver) == ("tries", 5, True, "580.1")
+    again = subbyte.compile(LAYER)
+    assert again.config == winner
+    assert again.reason.startswith("wgmma family, your own record (8.65 us, spread 0.0%, on GPU A, driver 580.1, 20")
+    assert best_known(LAYER) == (again.config, again.reason)
+    assert subbyte.compile(LAYER, output="int32").config == winner
+    assert "estimate" in subbyte.compile(LAYER, store="off").reason
+
+
+def test_another_gpus_record_is_never_taken_silently(store, runner, gpus):
+    subbyte.compile(LAYER, tries=6)
+    gpus[0] = SimpleNamespace(ordinal=0, name="GPU B", arch="sm_90a")
+    kernel = subbyte.compile(LAYER)
+    assert kernel.config == runner.order[0]
+    assert "estimate: not measured yet; not taken from your own store: " in kernel.reason
+    assert "us on GPU A of 20" in kernel.reason
+    assert "which is not GPU B (gpu='GPU A' (--gpu 'GPU A') takes it)" in kernel.reason
+    assert subbyte.compile(LAYER, gpu="GPU A").config == runner.order[-1]
+    gpus.clear()
+    assert "a GPU of this machine" in best_known(LAYER)[1]
+
+
+def test_another_generator_counts_only_with_the_same_text(store, runner):
+    subbyte.compile(LAYER, tries=6)
+    database = sqlite3.connect(store.path, isolation_level=None)
+    database.execute("UPDATE records SET generator = 'of another day'")
+    assert subbyte.compile(LAYER).config == runner.order[-1]  # the text is the same
+    database.execute("UPDATE records SET text = ?", ("0" * 64,))
+    kernel = subbyte.compile(LAYER)
+    assert kernel.config == runner.order[0]
+    assert "of another kernel text, by generator of another day (measure again with tries=16)" in kernel.reason
+    database.execute("UPDATE records SET verified = 0")
+    assert "was not verified" in best_known(LAYER)[1]
+
+
+def test_own_then_shipped_unless_shipped_is_faster_on_a_like_gpu(store, gpus):
+    config = MmaConfig(chunk=2)
+    recorded = best_known(SHIPPED)
+    with Study(subbyte.space(SHIPPED, "sm_90a"), "random") as study:
+        study.tell(study.space.index(config), Measured(9.0, verified=True, device=DEVICE))
+    found, reason = best_known(SHIPPED)
+    assert found == config
+    assert "your own record (9.00 us" in reason
+    assert "by a search of 1 trials" in reason
+    assert subbyte.build(SHIPPED).config == config
+    assert "your own record" in subbyte.build(SHIPPED).reason
+    gpus[0] = SimpleNamespace(ordinal=0, name="NVIDIA H200", arch="sm_90a")
+    with Study(subbyte.space(SHIPPED, "sm_90a"), "random") as study:
+        study.tell(study.space.index(config), Measured(8.0, verified=True, device={**DEVICE, "name": "NVIDIA H200"}))
+    found, reason = best_known(SHIPPED)
+    assert found == recorded[0]
+    assert f"3.52 us on NVIDIA H200, generator 8458043); your own record needs 8.00 us: {config.key}" in reason
+    assert "not taken from your own store" in reason  # that of GPU A
+    assert subbyte.build(SHIPPED).config != config
+
+
+def test_conv2d_takes_the_own_find_of_any_family(store, runner, monkeypatch):
+    subbyte.compile(LAYER, tries=6)
+    seen = []
+    module = sys.modules["subbyte.kernel.conv2d"]
+    monkeypatch.setattr(module, "build", lambda *args, **more: seen.append(args[1]) or kernel)
+    kernel = SimpleNamespace(run=lambda x, w, requant, device: "ran")
+    x, w = np.zeros((8, 5, 5, 32), np.int8), np.zeros((32, 3, 3, 32), np.int8)
+    assert subbyte.conv2d(x, w, pad=1, arch="sm_90a") == "ran"
+    assert seen == [runner.order[-1]]
+    assert isinstance(seen[0], WgmmaConfig)
+    assert isinstance(subbyte.build(LAYER).config, MmaConfig)  # of the usual family none was found
+
+
+def test_a_search_remembers_its_best_and_its_last_word(store, gpus):
+    order = [subbyte.space(LAYER, "sm_90a").config(index) for index in subbyte.space(LAYER, "sm_90a").valid[:40]]
+
+    class Changing(SimulatedGpu):
+        def rematch(self, workload, configs, rounds):
+            return [[7.0 + place] * rounds for place in reversed(range(len(configs)))]
+
+    report = tune(LAYER, Changing(order), "random", trials=12, seed=1)
+    (row,) = store.rows()
+    winner = report.best[LAYER.label]
+    assert row.record.configuration == winner != report.records[0].best_config
+    assert (row.record.microseconds, row.record.samples, row.record.trials) == (7.0, 9, 12)
+    assert best_known(LAYER)[0] == winner
+    tune(LAYER, FakeRunner(), "random", trials=4)
+    assert [one.id for one in store.rows()] == [row.id]  # made-up times are no records
+
+
+def test_a_resumed_search_does_not_forget_what_is_better(store, gpus, tmp_path):
+    order = [subbyte.space(LAYER, "sm_90a").config(index) for index in subbyte.space(LAYER, "sm_90a").valid]
+    log = tmp_path / "study.jsonl"
+    tune(LAYER, SimulatedGpu(order), "random", 6, 1, log, top_k=0)
+    before = store.rows()
+    assert before[0].record.log == str(log)
+    slower = SimulatedGpu(base=50.0)
+    tune(LAYER, slower, "random", 12, 1, log, True, top_k=0)
+    assert store.rows() == before
+
+
+@pytest.mark.parametrize("place", ["locked", "folder", "damaged"])
+def test_a_store_that_fails_costs_a_notice_and_no_result(store, runner, tmp_path, monkeypatch, place):
+    monkeypatch.setattr("subbyte.records.store.PATIENCE_S", 0.1)
+    monkeypatch.setattr(Store.__init__, "__defaults__", (0.1,))
+    if place == "locked":
+        store.add_all([])
+        holder = sqlite3.connect(store.path, isolation_level=None)
+        holder.execute("BEGIN IMMEDIATE")
+    elif place == "folder":
+        store.path.mkdir()
+    else:
+        store.path.write_bytes(b"no database, but a text that is long enough " * 40)
+    said = r"what this search finds is not remembered: store .*own\.sqlite"
+    if place == "locked":
+        with pytest.warns(UserWarning, match=said):
+            kernel = subbyte.compile(LAYER, tries=6)
+        assert kernel.config == runner.order[-1]
+    with pytest.warns(UserWarning, match=said):
+        report = tune(LAYER, SimulatedGpu(), "random", trials=4, seed=1)
+    assert len(report.records[0].trials) == 4
+    if place != "locked":
+        with pytest.warns(UserWarning, match="its records are not taken now"):
+            assert "estimate" in best_known(LAYER)[1]
+        with pytest.raises(InvalidInput, match=r"own\.sqlite"):
+            best_known(LAYER, store=store.path)
+
+
+def test_nothing_is_measured_where_it_cannot_be(store, gpus, monkeypatch):
+    with pytest.raises(MissingDependency, match=r"GPU 0 \(GPU A\), which is sm_90a, .* for sm_80: give arch='sm_90a'"):
+        subbyte.compile(LAYER, "sm_80", tries=16)
+    with pytest.raises(MissingDependency, match="device=3: no such GPU of sm_90a is here; found: cuda:0 GPU A"):
+        subbyte.compile(LAYER, tries=16, device=3)
+    with pytest.raises(InvalidInput, match="tries=-1"):
+        subbyte.compile(LAYER, tries=-1)
+    with pytest.raises(InvalidInput, match="something fused"):
+        subbyte.compile("n8h8w8c64k64r3s3p1:w1a1", output="bipolar1+pool2", tries=4)
+    with pytest.raises(InvalidInput, match="random operands are no measure"):
+        subbyte.compile("gemm4096", sparsity="condense", tries=4)
+    monkeypatch.undo()
+    with pytest.raises(MissingDependency, match=r"tries=16 measures on a GPU, and there is none here \(.*\): leave"):
+        subbyte.compile(LAYER, tries=16)
+
+
+def test_when_nothing_could_be_measured_the_usual_kernel_comes_with_the_reason(store, runner):
+    runner.fails = runner.order
+    kernel = subbyte.compile(LAYER, tries=6)
+    assert kernel.config == runner.order[0]
+    assert kernel.reason.endswith("; none of 6 could be measured: an element differs")
+    assert store.rows() == []
+
+
+def test_what_others_measured_with_no_longer_known_knobs(store, runner):
+    subbyte.compile(LAYER, tries=6)
+    (row,) = store.rows()
+    old = replace(
+        row.record, fields=json.dumps({"no_such_knob": 1}), text="1" * 64, microseconds=1.0, low=1.0, search=""
+    )
+    store.add(old)
+    config, reason = best_known(LAYER)
+    assert config == runner.order[-1]
+    assert "cannot be built by this version" in reason
+    assert own.own_records(LAYER, subbyte.device.arch("sm_90a")).taken == (row.record,)

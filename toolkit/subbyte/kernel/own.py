@@ -1,0 +1,192 @@
+"""What the user's own searches found, where it may be taken: on the GPU it was measured on, as the text that it was."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import uuid
+import warnings
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any, NamedTuple
+
+from subbyte.device.arch import Arch
+from subbyte.errors import MissingDependency, SubbyteError
+from subbyte.families.registry import family_of, is_configuration
+from subbyte.kernel.build import cuda_text, generator, make_plan
+from subbyte.numerics.fusion import SEPARATOR
+from subbyte.records.describe import now
+from subbyte.records.own import OwnRecord, of_result
+from subbyte.records.result import Measured, Result
+from subbyte.records.store import Store, store_path
+from subbyte.spaces.configuration import Configuration
+from subbyte.workload import ConvWorkload
+
+AGAIN = "measure again with tries=16"
+MOST_SAID = 2
+"""Records that a reason names of those that are not taken."""
+Path = str | os.PathLike[str]
+
+
+class Own(NamedTuple):
+    """Records to take, the fastest first, and a sentence part for each that stands in the store and is not taken."""
+
+    taken: tuple[OwnRecord, ...] = ()
+    left: tuple[str, ...] = ()
+
+    @property
+    def left_text(self) -> str:
+        """The sentence parts as the end of a reason."""
+        more = len(self.left) - MOST_SAID
+        said = [*self.left[:MOST_SAID], *([f"{more} more"] if more > 0 else [])]
+        return f"; not taken from your own store: {'; '.join(said)}" if said else ""
+
+
+def own_records(
+    workload: ConvWorkload, arch: Arch, output: str | None = None, store: Path | None = None, gpu: str | None = None
+) -> Own:
+    """What the user's own store holds of a workload: to be taken is what was measured and verified on a GPU of this
+    machine (or on one called ``gpu``) with the kernel text that is generated today.
+
+    Of an output nobody measured, those of the workload's own output type count, unless something is fused into it.
+    Raises what :meth:`Store.rows` raises for a ``store`` that was named; of the usual one that is a warning.
+    """
+    try:
+        rows = _rows(workload, arch, store)
+    except SubbyteError as error:
+        if store is not None:
+            raise
+        warnings.warn(f"{error}; its records are not taken now", stacklevel=3)
+        return Own()
+    own_type = workload.precision.output.name
+    wanted = own_type if output is None else output
+    exact = [one for one in rows if one.output == wanted]
+    found = exact or [one for one in rows if one.output == own_type and SEPARATOR not in wanted]
+    if not found:
+        return Own()
+    here = {gpu} if gpu is not None else gpu_names(arch.name)
+    taken, left = [], []
+    for one in sorted(found, key=lambda record: record.microseconds):
+        reason = _not_taken(one, workload, arch, here)
+        if reason is None:
+            taken.append(one)
+        else:
+            left.append(reason)
+    return Own(tuple(taken), tuple(left))
+
+
+def reason_of(record: OwnRecord) -> str:
+    """Why a kernel is taken that is the user's own find."""
+    how = "compile(tries=)" if record.source == "tries" else f"a search of {record.trials} trials"
+    spread = (record.high - record.low) / record.microseconds
+    driver = f", driver {record.driver}" if record.driver else ""
+    return (
+        f"{record.family} family, your own record ({record.microseconds:.2f} us, spread {spread:.1%}, on {record.gpu}"
+        f"{driver}, {record.day} UTC, by {how})"
+    )
+
+
+def gpu_names(arch: str) -> set[str]:
+    """The names of this machine's GPUs of an architecture; none where there is no driver."""
+    from subbyte.gpu.driver import detect
+
+    try:
+        return {one.name for one in detect() if one.arch == arch}
+    except MissingDependency:
+        return set()
+
+
+def beaten(record: OwnRecord, microseconds: float | None, device: str | None) -> bool:
+    """Whether what comes with the package was faster on a GPU of the same name than the user's own find: a short search
+    must not make a layer slower."""
+    return microseconds is not None and device == record.gpu and microseconds < record.low
+
+
+class Memory:
+    """Writes what one search finds into the user's own store, each new best as soon as it is told.
+
+    Whatever keeps it from writing costs a warning and never a result. Results of anything but a GPU (``runner`` of the
+    device is not ``cuda``) are not written, nor are kernels that are not ours. ``least`` microseconds were reached
+    before: by the text of that day, which whoever measured it has stored.
+    """
+
+    def __init__(
+        self, workload: ConvWorkload, arch: str, source: str, store: Path | None = None, output: str | None = None,
+        log: str = "",
+    ) -> None:  # fmt: skip
+        self.workload, self.arch, self.source, self.log = workload, arch, source, log
+        self.output = output
+        self.search = uuid.uuid4().hex
+        self.least = float("inf")
+        self.seen: set[Configuration] = set()
+        """Configurations that were verified by this search itself, and not by one that it goes on with."""
+        self._store = store
+        self._failed = False
+
+    def told(self, config: Configuration, result: Result, device: Mapping[str, Any], trials: int) -> None:
+        """Keep a result if it is a time on a GPU, better than those before."""
+        if isinstance(result, Measured):
+            if result.verified:
+                self.seen.add(config)
+            if result.microseconds < self.least:
+                self.least = result.microseconds
+                self._keep(config, result, device, trials)
+
+    def settle(self, config: Configuration, times: Sequence[float], device: Mapping[str, Any], trials: int) -> None:
+        """Keep a configuration that was told in place of what was kept before: these are its times beside others."""
+        if config in self.seen and times:
+            self._keep(config, Measured(median(times), tuple(times), verified=True), device, trials)
+
+    def _keep(self, config: Configuration, result: Measured, device: Mapping[str, Any], trials: int) -> None:
+        known = {**device, **result.device}
+        if known.get("runner") != "cuda" or not is_configuration(config) or self._failed:
+            return
+        try:
+            path = store_path(self._store)
+            if path is None:
+                return
+            record = self._record(config, result, known, trials)
+            done = Store(path).add(record)
+        except (SubbyteError, OSError) as error:
+            self._failed = True
+            warnings.warn(f"what this search finds is not remembered: {error}", stacklevel=4)
+            return
+        if said := done.said(record):
+            warnings.warn(said, stacklevel=4)
+
+    def _record(self, config: Configuration, result: Measured, device: Mapping[str, Any], trials: int) -> OwnRecord:
+        plan = make_plan(self.workload, config, self.arch, self.output, None, "fixed")
+        family = family_of(config).name
+        return of_result(
+            self.workload.spec, plan.output, self.arch, config, result, device, family=family, trials=trials,
+            generator=generator(family), text=_digest(cuda_text(plan)), source=self.source, measured=now(),
+            log=self.log, search=self.search,
+        )  # fmt: skip
+
+
+def _rows(workload: ConvWorkload, arch: Arch, store: Path | None) -> list[OwnRecord]:
+    path = store_path(store)
+    return [] if path is None else [row.record for row in Store(path).rows(workload.spec, arch=arch.name)]
+
+
+def _not_taken(record: OwnRecord, workload: ConvWorkload, arch: Arch, here: set[str]) -> str | None:
+    """Why a record is not to be taken, and what to do; None when it is."""
+    what = f"{record.config}, {record.microseconds:.2f} us on {record.gpu} of {record.day} UTC"
+    if not record.verified:
+        return f"{what}, was not verified ({AGAIN})"
+    if record.gpu not in here:
+        named = f"gpu={record.gpu!r} (--gpu {record.gpu!r}) takes it"
+        return f"{what}, which is not {' or '.join(sorted(here)) or 'a GPU of this machine'} ({named})"
+    try:
+        plan = make_plan(workload, record.configuration, arch, record.output, None, "fixed")
+        family = family_of(plan.config).name
+        # The same generator gives the same text; another one may, and only the text itself can tell.
+        if record.generator == generator(family) or _digest(cuda_text(plan)) == record.text:
+            return None
+    except SubbyteError as error:
+        return f"{what}, cannot be built by this version: {error}"
+    return f"{what}, is of another kernel text, by generator {record.generator} ({AGAIN})"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,204 @@
+"""``compile`` that measures: the likeliest configurations are built side by side, verified and timed on this GPU."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+from subbyte.arguments import checked, whole
+from subbyte.device.arch import Arch
+from subbyte.device.arch import arch as arch_named
+from subbyte.errors import InvalidInput, MissingDependency, SubbyteError
+from subbyte.families.registry import family_of
+from subbyte.gpu.timing import TimingProtocol
+from subbyte.kernel.build import make_plan
+from subbyte.kernel.choose import compile as choose
+from subbyte.kernel.choose import likeliest
+from subbyte.kernel.kernel import Kernel, build
+from subbyte.kernel.own import Memory, own_records
+from subbyte.measure.noise import rank_interleaved
+from subbyte.measure.runner import Device, Runner, parse_device, results_of
+from subbyte.numerics.fusion import SEPARATOR
+from subbyte.records.result import Failed, Measured, Result
+from subbyte.spaces.configuration import Configuration
+from subbyte.workload import ConvWorkload
+from subbyte.workload import workload as workload_named
+from subbyte.workload.operand import DENSE
+from subbyte.workload.sparsity import FOUND, with_sparsity
+
+MOST = 1_000
+FINALISTS, ROUNDS = 4, 9
+"""How many of the fastest are timed once more, side by side, and how often each."""
+BRIEF = TimingProtocol(cold=False, min_total_ms=5.0, repeats=5)
+"""How long each candidate is timed: the finalists are told apart afterwards."""
+
+
+class Winner(NamedTuple):
+    """The fastest of ``measured`` verified candidates of ``tried``, its ``times`` beside the others', and how long the
+    first choice took (None when that failed)."""
+
+    config: Configuration
+    times: tuple[float, ...]
+    microseconds: float
+    measured: int
+    tried: int
+    first: float | None
+
+
+@checked
+def compile(  # noqa: A001 - the name users expect; the builtin is not needed here
+    workload: ConvWorkload | str,
+    arch: Arch | str = "sm_90a",
+    *,
+    family: str = "auto",
+    output: str | None = None,
+    clip: tuple[int, int] | None = None,
+    requant: str = "fixed",
+    reads: str = "",
+    writes: str = "",
+    sparsity: str = DENSE,
+    density: float | None = None,
+    store: str | os.PathLike[str] | None = None,
+    gpu: str | None = None,
+    tries: int = 0,
+    device: int | str = 0,
+) -> Kernel:
+    """The kernel to use for ``workload``; ``Kernel.reason`` says which it is and why.
+
+    Without ``tries`` nothing is measured (:func:`subbyte.kernel.compile`): the fastest that the user's own searches
+    found on this GPU with the kernel text of today, else the fastest recorded one that comes with the package, else the
+    one estimated fastest of the newest instruction that covers the convolution. No GPU is needed.
+
+    With ``tries=16`` the 16 likeliest configurations, in that order, are built side by side on the processors of this
+    machine, and on the GPU ``device`` (a number, ``cuda:1``) every output element of each is compared with the exact
+    answer and each is timed; the fastest four once more, side by side. The winner is remembered in the user's own
+    ``store`` (a file; default: the usual one below the cache folder, or the one that ``SUBBYTE_STORE`` names; ``off``:
+    none), where ``compile``, ``build`` and ``conv2d`` find it. ``gpu`` takes the store's records of a GPU of this name.
+
+    ``family`` (the name of one of :func:`subbyte.families.families`) asks for one family alone; ``output``, ``clip``,
+    ``requant`` and ``sparsity`` are those of :func:`subbyte.build`. ``reads`` and ``writes`` ask for kernels whose
+    input and output words have this form: in a chain ``argument("Out").form`` of one kernel is ``argument("A").form``
+    of the next. ``condense`` as ``sparsity`` asks for a kernel that finds zeros anywhere in both operands; with the
+    ``density`` of both, the share that is not 0, a dense one is taken where it is faster.
+
+    Raises InvalidInput for an unknown workload, architecture or option, Unsupported with the reason when no family that
+    was asked for covers it; with ``tries`` also MissingDependency without a GPU of the architecture.
+    """
+    plainly = partial(
+        choose, arch=arch, family=family, output=output, clip=clip, requant=requant, reads=reads, writes=writes,
+        sparsity=sparsity, density=density, store=store, gpu=gpu,
+    )  # fmt: skip
+    if not whole(tries, "tries", 0, MOST):
+        return plainly(workload)
+    found = with_sparsity(workload_named(workload), sparsity)
+    _refuse(sparsity, output)
+    target = arch_named(arch) if isinstance(arch, str) else arch
+    number = _gpu_of(device, target, tries)
+    own = own_records(found, target, output, store, gpu)
+    configs = likeliest(found, target, tries, family, output, reads, writes, own)
+    with _open(number, output, len(configs)) as runner:
+        won = fastest(found, configs, runner)
+        on = dict(runner.device)
+    if isinstance(won, Failed):
+        kernel = plainly(workload)
+        return replace(kernel, reason=f"{kernel.reason}; none of {len(configs)} could be measured: {won.reason}")
+    memory = Memory(found, target.name, "tries", store, output)
+    memory.seen.add(won.config)
+    memory.settle(won.config, won.times, on, won.measured)
+    return Kernel(make_plan(found, won.config, target, output, clip, requant), reason=_reason(won, str(on.get("name"))))
+
+
+def fastest(workload: ConvWorkload, configs: list[Configuration], runner: Runner) -> Winner | Failed:
+    """The fastest of configurations on a runner: each verified and timed, the first of them again side by side where
+    the runner can; what went wrong first where none has a time."""
+    hint: Callable[..., None] | None = getattr(runner, "build_ahead", None)
+    if hint is not None:
+        hint(workload, configs)
+    prepare: Callable[[ConvWorkload], None] | None = getattr(runner, "prepare", None)
+    if prepare is not None:
+        prepare(workload)
+    results: list[Result] = [one for part in results_of(runner, workload, configs) for one in part]
+    timed = [
+        (result, config)
+        for result, config in zip(results, configs, strict=True)
+        if isinstance(result, Measured) and result.verified
+    ]
+    if not timed:
+        return next(
+            (one for one in results if isinstance(one, Failed)), Failed("wrong", "the outputs were not compared")
+        )
+    timed.sort(key=lambda one: one[0].microseconds)
+    result, config = timed[0]
+    times, microseconds = result.samples or (result.microseconds,), result.microseconds
+    rematch = getattr(runner, "rematch", None)
+    if rematch is not None and len(timed) > 1:
+        finalists = [config for _, config in timed[:FINALISTS]]
+        try:
+            first = rank_interleaved(rematch(workload, finalists, ROUNDS))[0]
+            config, times, microseconds = finalists[first.place], first.samples, first.microseconds
+        except SubbyteError:  # what each took alone is known
+            pass
+    first_result = results[0]
+    alone = first_result.microseconds if isinstance(first_result, Measured) else None
+    return Winner(config, tuple(times), microseconds, len(timed), len(configs), alone)
+
+
+def _reason(won: Winner, name: str) -> str:
+    first = "which failed" if won.first is None else f"{won.first:.2f} us"
+    before = f"; the first choice before measuring: {first}"
+    return (
+        f"{family_of(won.config).name} family, fastest of {won.measured} measured now ({won.microseconds:.2f} us on "
+        f"{name}, verified, of {won.tried} tried{before})"
+    )
+
+
+def _open(device: int, output: str | None, count: int) -> Runner:
+    from subbyte.measure.cuda_runner import CudaRunner
+    from subbyte.measure.gpu_worker import usable_cpus
+
+    how = None if output is None else partial(build, output=output)
+    return CudaRunner(device, BRIEF, build=how, workers=max(1, min(usable_cpus(), count)))
+
+
+def _gpu_of(device: Device, target: Arch, tries: int) -> int:
+    """The number of the GPU to measure on. Raises MissingDependency, InvalidInput."""
+    from subbyte.gpu.driver import detect
+
+    numbers = parse_device(device)
+    try:
+        gpus = {one.ordinal: one for one in detect()}
+    except MissingDependency as error:
+        reason = str(error).partition(";")[0]
+        raise MissingDependency(
+            f"tries={tries} measures on a GPU, and there is none here ({reason}): leave tries away for the kernel that "
+            "records or the estimate name"
+        ) from None
+    if numbers is not None and len(numbers) > 1:
+        raise InvalidInput(f"device={device!r}: tries measures on one GPU; name one")
+    fitting = [one for one in gpus.values() if one.arch == target.name]
+    chosen = gpus.get(numbers[0]) if numbers is not None else next(iter(fitting), None)
+    if chosen is None:
+        listed = ", ".join(f"cuda:{one.ordinal} {one.name} ({one.arch})" for one in gpus.values()) or "none"
+        raise MissingDependency(f"device={device!r}: no such GPU of {target.name} is here; found: {listed}")
+    if chosen.arch != target.name:
+        raise MissingDependency(
+            f"tries={tries} measures on GPU {chosen.ordinal} ({chosen.name}), which is {chosen.arch}, and the kernel "
+            f"is for {target.name}: give arch={chosen.arch!r}"
+        )
+    return chosen.ordinal
+
+
+def _refuse(sparsity: str, output: str | None) -> None:
+    if sparsity == FOUND:
+        raise InvalidInput(
+            f"tries with sparsity={FOUND!r}: such a kernel takes as long as its operands have products, and random "
+            "operands are no measure of them; leave tries away, or time it with `subbyte bench --densities`"
+        )
+    if output is not None and SEPARATOR in output:
+        raise InvalidInput(
+            f"tries with output={output!r}: kernels with something fused are not measured by compile; leave tries "
+            "away, or time one with Kernel.time()"
+        )
