@@ -47,7 +47,7 @@ def test_a_large_space_is_not_listed():
     wide = subbyte.parameter_space(
         "wide", {f"p{place}": list(range(10)) for place in range(8)}, lambda p: asked.append(1) or p["p0"] != 3
     )
-    with subbyte.Study(wide, "auto") as study:
+    with subbyte.Study(wide, "random") as study:
         best = study.run(subbyte.objective(lambda **p: 1.0 + sum(p.values())), trials=10).best_microseconds
     assert best is not None
     assert len(asked) < 100_000
@@ -90,7 +90,7 @@ def test_ask_and_tell_numbers_samples_and_exceptions():
         assert study.tell(two, [9.0, 1.0, 2.0]).result.microseconds == 2.0
         assert study.tell(three, RuntimeError("no")).result.kind == "launch"
         assert study.tell(four, float("nan")).result.kind == "wrong"
-        with pytest.raises(InvalidInput, match="expected microseconds"):
+        with pytest.raises(InvalidInput, match="or a list of such samples"):
             study.tell(study.ask()[0], "fast")
 
 
@@ -187,3 +187,38 @@ def test_a_run_on_several_devices_stops_and_goes_on_from_its_log(tmp_path):
     assert record.ended == "trials"
     assert len(record.trials) == 14
     assert len({trial.index for trial in record.trials}) == 14
+
+
+HOWTO = (Path(__file__).parents[3] / "docs/own_kernel.md").read_text(encoding="utf-8")
+BLOCKS = [part.split("```")[0] for part in HOWTO.split("```python\n")[1:]]
+
+
+@pytest.mark.parametrize("block", BLOCKS[:2], ids=["run", "ask and tell"])
+def test_the_how_to_does_what_it_says(block, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block, "own_kernel.md", "exec"), {})
+    said = capsys.readouterr().out
+    assert ("block=256" in said) if "saxpy" in block else said.strip() == "tile=16,stages=3"
+
+
+def test_a_job_of_the_queue_gets_one_gpu_and_one_task_at_a_time():
+    jobqueue = pytest.importorskip("dask_jobqueue")
+    made = next(block for block in BLOCKS if "SLURMCluster(" in block).split("cluster = ")[1].split("  # one GPU")[0]
+    made = made.replace("SLURMCluster(", "SLURMCluster(scheduler_options=LOCAL, ")
+    local = {"dashboard_address": None, "host": "127.0.0.1"}
+    with eval(made, {"SLURMCluster": jobqueue.SLURMCluster, "LOCAL": local}) as cluster:
+        script = cluster.job_script()
+    assert "#SBATCH --gres=gpu:1" in script
+    assert "#SBATCH --cpus-per-task=8" in script
+    assert "--nthreads 1 " in script
+
+
+def test_the_transposition_has_the_space_that_it_says():
+    folder = Path(__file__).parents[3] / "docs/examples"
+    names = {"__name__": "transpose_cupy"}
+    exec((folder / "transpose_cupy.py").read_text(encoding="utf-8"), names)
+    found = subbyte.parameter_space("transpose", names["PARAMETERS"], names["fits"])
+    assert len(found) == 216
+    assert found.refused == {"constraint fits": 216 - len(found.valid)}
+    failed = subbyte.objective(names["microseconds"]).run(found.workload, [found.config(found.valid[0])])[0]
+    assert not failed.ok  # there is no CuPy here
