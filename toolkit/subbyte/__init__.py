@@ -46,6 +46,8 @@ _HOME = {
     "network": "subbyte.networks",
     "Study": "subbyte.tune",
     "tune": "subbyte.tune",
+    "parameter_space": "subbyte.tune",
+    "objective": "subbyte.measure.objective",
     "landscape": "subbyte.tune",
     "race": "subbyte.analysis",
     "origin": "subbyte.analysis",

@@ -56,9 +56,11 @@ def test_a_dask_cluster_measures_a_study(tmp_path):
     ):
         assert like(runner) == like(MAKE())
         there = tune("n8h7w7c64k64r3s3p1", runner, trials=12, seed=5)
-    here = tune("n8h7w7c64k64r3s3p1", MAKE(), trials=12, seed=5)
-    assert [t.index for t in there.records[0].trials] == [t.index for t in here.records[0].trials]
-    assert there.records[0].best_microseconds == here.records[0].best_microseconds
+    trials = there.records[0].trials
+    assert len(trials) == 12
+    for trial in trials:  # which are tried depends on which worker is first; what each is does not
+        [here] = MAKE().run(WORKLOAD, [trial.config])
+        assert (trial.result.ok, getattr(trial.result, "samples", None)) == (here.ok, getattr(here, "samples", None))
 
 
 def test_a_process_that_dies_costs_one_candidate():
@@ -89,7 +91,8 @@ class Unlike:
         result = function(*arguments)
         device = {"runner": "cuda", "name": "A100" if self.calls > 2 else "H200"}
         value = device if isinstance(result, dict) else (result[0], device)
-        return type("Done", (), {"result": lambda self: value, "cancel": lambda self: True})()
+        return type("Done", (), {"result": lambda self: value, "cancel": lambda self: True,
+                                 "add_done_callback": lambda self, function: function(self)})()  # fmt: skip
 
 
 def test_unlike_gpus_are_not_ranked_against_each_other(tmp_path):

@@ -14,11 +14,14 @@ from __future__ import annotations
 
 import contextlib
 import pickle
+import queue
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 
 from subbyte.errors import InvalidInput, MissingDependency, SubbyteError, Unsupported
@@ -38,6 +41,10 @@ class FutureLike(Protocol):
 
     def cancel(self) -> Any:
         """Give the task up if it has not begun."""
+        ...
+
+    def add_done_callback(self, function: Callable[[Any], Any], /) -> Any:
+        """Have ``function`` called, on any thread, when the value is known or the task failed."""
         ...
 
 
@@ -81,24 +88,48 @@ class ExecutorRunner(RunnerBase):
         return list(self.iterate(workload, configs))
 
     def iterate(self, workload: ConvWorkload, configs: Iterable[Configuration]) -> Generator[Result, None, None]:
-        """Results in order, each as soon as it and all before it are known.
+        """Results in order, each as soon as it and all before it are known. Raises as :meth:`stream` does."""
+        early: dict[int, Result] = {}
+        due = 0
+        with closing(self.stream(workload, configs)) as known:
+            for place, result in known:
+                early[place] = result
+                while due in early:
+                    yield early.pop(due)
+                    due += 1
 
-        A task whose process died is one failure. Raises InvalidInput when a result is of another kind of device.
+    def stream(
+        self, workload: ConvWorkload, configs: Iterable[Configuration]
+    ) -> Generator[tuple[int, Result], None, None]:
+        """Place and result of each configuration, as they become known.
+
+        ``at_once`` are measured at a time and as many are known as the next ones: no further one is drawn from
+        ``configs`` before a result was handed over, so that a search decides as late as it can. A task whose process
+        died is one failure. Raises InvalidInput when a result is of another kind of device, MissingDependency when the
+        executor is beyond repair.
         """
-        wanted = list(configs)
-        begun = 0
-        waiting: deque[FutureLike] = deque()
+        drawn = enumerate(configs)
+        following: deque[tuple[int, Configuration]] = deque()
+        running: dict[int, FutureLike] = {}
+        ended: queue.SimpleQueue[int] = queue.SimpleQueue()
         try:
             while True:
-                while len(waiting) < self.at_once and begun < len(wanted):
-                    ahead = wanted[begun + self.at_once : begun + self.at_once + 1]  # what this process may get next
-                    waiting.append(self._submit(_measure, self._make, workload, wanted[begun], ahead))
-                    begun += 1
-                if not waiting:
+                while len(following) + len(running) < max(2 * self.at_once, 3):  # one device builds ahead too
+                    if (one := next(drawn, None)) is None:
+                        break
+                    following.append(one)
+                while following and len(running) < self.at_once:
+                    place, config = following.popleft()
+                    likely = min(self.at_once, len(following))  # what this process may get after it
+                    ahead = [following[likely - 1][1]] if likely else []
+                    running[place] = future = self._submit(_measure, self._make, workload, config, ahead)
+                    future.add_done_callback(partial(_note, ended, place))
+                if not running:
                     return
-                yield self._collect(waiting.popleft())
+                place = ended.get()
+                yield place, self._collect(running.pop(place))
         finally:
-            for future in waiting:
+            for future in running.values():
                 future.cancel()
 
     def rematch(self, workload: ConvWorkload, configs: Sequence[Configuration], rounds: int) -> list[list[float]]:
@@ -151,6 +182,10 @@ def _is_beyond_repair(error: Exception) -> bool:
     from concurrent.futures import BrokenExecutor
 
     return isinstance(error, BrokenExecutor) and not isinstance(error, WorkerDied)
+
+
+def _note(ended: queue.SimpleQueue[int], place: int, _: Any) -> None:
+    ended.put(place)
 
 
 def _said(error: BaseException) -> str:

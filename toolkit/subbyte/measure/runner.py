@@ -28,7 +28,9 @@ class Runner(Protocol):
     Optional: ``at_once``, how many configurations it wants in one call (1 if missing; more pays where they are built or
     measured side by side); ``check(space)``, which raises InvalidInput when the runner cannot serve a whole space;
     ``iterate(workload, configs)``, a generator of results in order, each as soon as it is known, which a study prefers
-    to ``run`` and closes early to stop; ``build_ahead(workload, configs)``, a hint that returns at once;
+    to ``run`` and closes early to stop; ``stream(workload, configs)``, a generator of places and results of many
+    devices, each as soon as it is known, which draws configurations only when it has room for them and which a study
+    prefers to both; ``build_ahead(workload, configs)``, a hint that returns at once;
     ``rematch(workload, configs, rounds)``, microseconds by configuration and round, measured side by side.
     """
 

@@ -50,8 +50,8 @@ def searchable(space: Any) -> None:
     nothing of it."""
     if not all(hasattr(space, name) for name in ("knobs", "check", "__len__")):
         raise InvalidInput(
-            f"space {shown(space)}: expected subbyte.space(WORKLOAD), or the space_of(LANDSCAPE) of "
-            "subbyte.records.recorded_space"
+            f"space {shown(space)}: expected subbyte.space(WORKLOAD), subbyte.parameter_space(NAME, PARAMETERS), or "
+            "the space_of(LANDSCAPE) of subbyte.records.recorded_space"
         )
     reason = getattr(space, "hopeless", None)
     if reason is not None:

@@ -79,31 +79,25 @@ class ForeignConfig:
         return self.key
 
 
-class ForeignSpace(FormerNames):
-    """The product of the knobs' values, of which the ``recorded`` indices are valid.
+class ProductSpace(FormerNames):
+    """The product of the values of knobs of a kernel that is not ours.
 
-    ``arch`` names the device the table was measured on. Index = mixed radix over ``knobs``, first knob fastest.
-    Raises InvalidInput when a knob has no or equal values, or an index lies outside the product.
+    ``arch`` names the device. Index = mixed radix over ``knobs``, first knob fastest. Raises InvalidInput when a knob
+    has no or equal values, or there are too many configurations.
     """
 
     kind = FOREIGN
-    listed = True
 
-    def __init__(
-        self, workload: ForeignWorkload, arch: str, knobs: Mapping[str, Sequence[Value]], recorded: Iterable[int]
-    ) -> None:
+    def __init__(self, workload: ForeignWorkload, arch: str, knobs: Mapping[str, Sequence[Value]]) -> None:
         self.workload = workload
         self.arch = arch
         self.knobs: dict[str, tuple[Value, ...]] = {name: tuple(values) for name, values in knobs.items()}
         self.fixed: dict[str, Any] = {}
-        self.valid = tuple(sorted(set(recorded)))
         for name, values in self.knobs.items():
             if not values or len(set(values)) < len(values):
                 raise InvalidInput(f"knob {name}: its values {list(values)} must be distinct, and at least one")
         if prod(map(len, self.knobs.values())) > LARGEST:
             raise InvalidInput(f"the knobs {', '.join(self.knobs):.200} make more than {LARGEST} configurations")
-        if self.valid and not 0 <= self.valid[0] <= self.valid[-1] < len(self):
-            raise InvalidInput(f"recorded index {self.valid[-1]}: the space has {len(self)} configurations")
 
     def __len__(self) -> int:
         return prod(len(values) for values in self.knobs.values())
@@ -125,6 +119,23 @@ class ForeignSpace(FormerNames):
             odd = sorted(set(given) ^ set(self.knobs))
             raise InvalidInput(f"knobs {', '.join(odd)}: the space has {', '.join(self.knobs)}")
         return index_of(given, self.knobs)
+
+
+class ForeignSpace(ProductSpace):
+    """An imported table: of the product the ``recorded`` indices are valid, and nothing else is known.
+
+    Raises InvalidInput as :class:`ProductSpace` does, and for an index outside the product.
+    """
+
+    listed = True
+
+    def __init__(
+        self, workload: ForeignWorkload, arch: str, knobs: Mapping[str, Sequence[Value]], recorded: Iterable[int]
+    ) -> None:
+        super().__init__(workload, arch, knobs)
+        self.valid = tuple(sorted(set(recorded)))
+        if self.valid and not 0 <= self.valid[0] <= self.valid[-1] < len(self):
+            raise InvalidInput(f"recorded index {self.valid[-1]}: the space has {len(self)} configurations")
 
     def check(self, which: int | ForeignConfig) -> str | None:
         """``unrecorded: ...`` for what the table does not hold, None for what it does."""

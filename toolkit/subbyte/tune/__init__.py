@@ -5,6 +5,7 @@ from typing import Any
 from subbyte.callable_package import make_callable
 from subbyte.records.landscape import Landscape, LandscapeInfo, find_landscape, landscape, shipped
 from subbyte.records.manifest import read_manifest
+from subbyte.records.parameter_space import ParameterSpace, parameter_space
 from subbyte.renamed import former_name
 from subbyte.tune.background import Progress, StudyHandle
 from subbyte.tune.background_tuning import TuningHandle, start_tuning
@@ -28,6 +29,7 @@ __all__ = [
     "LandscapeInfo",
     "NetworkReport",
     "Option",
+    "ParameterSpace",
     "Progress",
     "RecordingReport",
     "Remeasurement",
@@ -45,6 +47,7 @@ __all__ = [
     "landscape",
     "make_strategy",
     "network_layers",
+    "parameter_space",
     "read_log",
     "read_manifest",
     "record_landscape",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, TypeAlias
 
 from subbyte.errors import BrokenRecord
 from subbyte.records.log import LogWriter, refuse_other
@@ -11,6 +12,9 @@ from subbyte.tune.record import Trial
 
 if TYPE_CHECKING:
     from subbyte.tune.study import Study
+
+Ask: TypeAlias = tuple[int, int, int]
+"""Number of an ask, how many trials were asked for, results told before."""
 
 
 def take_over(study: Study, log: LogWriter) -> None:
@@ -21,7 +25,7 @@ def take_over(study: Study, log: LogWriter) -> None:
     refuse_other(log.contents.header, study._header, str(log.path))
     study._header = log.contents.header
     entries = log.contents.entries
-    asks = iter(sorted({entry.ask for entry in entries if entry.ask is not None}))
+    asks = iter(_with_lost(sorted({entry.ask for entry in entries if entry.ask is not None})))
     ahead = next(asks, None)
     proposed: dict[int, Trial] = {}
     drifted = False
@@ -43,3 +47,14 @@ def take_over(study: Study, log: LogWriter) -> None:
         study._accept(Trial.from_entry(entry), entry.result)
     study._numbers = max([study._numbers, *(trial.number + 1 for trial in study._told)])
     study._again = list(proposed.values())
+
+
+def _with_lost(asks: list[Ask]) -> list[Ask]:
+    """Asks in order, with those whose trials were in flight when a run on several devices ended: no entry tells of
+    them, but the strategy was asked. Each came one place after the other, as did the results before it."""
+    found: list[Ask] = []
+    for (number, _, told), after in pairwise([(-1, 0, 0), *asks]):
+        gap = after[0] - number
+        found += [(number + step, after[1], told + (after[2] - told) * step // gap) for step in range(1, gap)]
+        found.append(after)
+    return found

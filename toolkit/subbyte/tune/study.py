@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import replace
 from math import inf
 from types import TracebackType
@@ -15,7 +14,8 @@ from subbyte.arguments import checked
 from subbyte.charts import Charted
 from subbyte.errors import InvalidInput, shown
 from subbyte.kernel.own import Memory
-from subbyte.measure.runner import Runner, refuse_unlike, results_of
+from subbyte.measure.objective import told
+from subbyte.measure.runner import Runner, refuse_unlike
 from subbyte.records.checked import callables, integer, searchable, several, whole
 from subbyte.records.describe import SpaceLike, arch_name, describe_space, describe_workload, now, versions
 from subbyte.records.log import FORMAT, SCHEMA, Entry, LogWriter
@@ -23,6 +23,7 @@ from subbyte.records.recorded_space import as_logged
 from subbyte.records.result import Failed, Measured, Result
 from subbyte.tune.record import BestCurve, StudyRecord, Trial, best_curve, best_of
 from subbyte.tune.resuming import take_over
+from subbyte.tune.running import as_completed, in_batches
 from subbyte.tune.strategy import Strategy, made_strategy
 
 if TYPE_CHECKING:
@@ -99,9 +100,11 @@ class Study(Charted):
             self._open.update((trial.index, trial) for trial in trials)
             return trials
 
-    def tell(self, trial: Trial | int, result: Result) -> Trial:
+    def tell(self, trial: Trial | int, result: Result | float | Sequence[float] | Exception) -> Trial:
         """Record the result of a trial, or of any index of the space, asked or not; returns the finished trial.
 
+        ``result`` is what a runner gives, or of a kernel of your own its microseconds, samples of them whose median
+        counts, or the exception that it raised; NaN and the like are a failure with that reason.
         The result is on the disk when this returns. Raises InvalidInput for an index outside the space, or told before,
         and for a result of another kind of device than the study's.
         """
@@ -109,10 +112,12 @@ class Study(Charted):
         if type(index) is not int or not 0 <= index < len(self.space):
             raise InvalidInput(f"tell({shown(index)}): the space has the indices 0 to {len(self.space) - 1}")
         if not isinstance(result, Measured | Failed):
-            raise InvalidInput(
-                f"tell({index}, {shown(result)}): expected Measured(microseconds) or Failed(kind, reason) of "
-                "subbyte.measure"
-            )
+            if not isinstance(result, float | int | list | tuple | Exception) or isinstance(result, bool):
+                raise InvalidInput(
+                    f"tell({index}, {shown(result)}): expected Measured(microseconds) or Failed(kind, reason) of "
+                    "subbyte.measure, microseconds or a list of such samples, or an exception"
+                )
+            result = told(result)
         with self._lock:
             if index in self._told_indices:
                 raise InvalidInput(f"tell({index}): this configuration already has a result in the study")
@@ -130,6 +135,13 @@ class Study(Charted):
             self._open.pop(index, None)
             self._again = [other for other in self._again if other.index != index]
             return done
+
+    def give_back(self, asked: Sequence[Trial]) -> None:
+        """Trials that were asked for and will not be told come back with the next ask."""
+        with self._lock:
+            open_ones = [trial for trial in asked if self._open.pop(trial.index, None) is not None]
+            left = [trial for trial in open_ones if trial.index not in self._told_indices]
+            self._again = sorted([*self._again, *left], key=lambda trial: trial.number)
 
     @checked
     def queue(self, configs: Iterable[Any]) -> int:
@@ -186,7 +198,9 @@ class Study(Charted):
         """Ask, evaluate and tell until the study holds ``trials`` results (None: until the space is exhausted).
 
         The strategy is asked for ``batch`` configurations at a time; the runner gets as many at once as its
-        ``at_once`` says (1 without it), and each result is recorded before the next is measured. Ctrl-C ends the
+        ``at_once`` says (1 without it), and each result is recorded before the next is measured. A runner of several
+        devices (``stream``) gets one whenever it has room, and ``batch`` does not matter: at most two for each device
+        are asked and not told, in which order results come is not determined, and the log says it. Ctrl-C ends the
         run and keeps what is recorded: the returned record's ``ended`` is then ``interrupted``, and a later ``run``
         begins with what was open. Raises what a callback raises, and InvalidInput when the runner cannot serve this
         space or measures on another device than the log holds.
@@ -200,7 +214,11 @@ class Study(Charted):
         self._begin(runner)
         self.ended = ""
         try:
-            self.ended = self._loop(runner, trials, batch, callbacks, stop)
+            stream = getattr(runner, "stream", None)
+            if stream is None:
+                self.ended = in_batches(self, runner, trials, batch, callbacks, stop)
+            else:
+                self.ended = as_completed(self, stream, trials, callbacks, stop)
         except KeyboardInterrupt:
             self.ended = "interrupted"
         return self.record
@@ -244,30 +262,6 @@ class Study(Charted):
 
     # ---- inside ------------------------------------------------------------------------------------------------
 
-    def _loop(
-        self, runner: Runner, trials: int | None, batch: int, callbacks: Sequence[Callback], stop: Sequence[Stop]
-    ) -> str:
-        while not any(condition(self) for condition in stop):
-            left = batch if trials is None else min(batch, trials - len(self._told))
-            if left <= 0:
-                return "trials"
-            asked = self.ask(left)
-            if not asked:
-                return "exhausted"
-            try:
-                with closing(results_of(runner, self.space.workload, [trial.config for trial in asked])) as results:
-                    for portion in results:
-                        for result in portion:
-                            done = self.tell(asked[0], result)
-                            del asked[0]
-                            for callback in callbacks:
-                                callback(self, done, result)
-                        if any(condition(self) for condition in stop):
-                            break
-            finally:
-                self._give_back(asked)
-        return "stopped"
-
     def _ask_strategy(self, n: int, started: str) -> list[Trial]:
         event = (self._asks, n, len(self._told))
         indices = self.strategy.ask(n)
@@ -283,13 +277,6 @@ class Study(Charted):
         self._told.append(trial)
         self._told_indices.add(trial.index)
         self.strategy.tell(trial.index, result)
-
-    def _give_back(self, asked: Sequence[Trial]) -> None:
-        """Trials that were not evaluated come back with the next ask."""
-        with self._lock:
-            open_ones = [trial for trial in asked if self._open.pop(trial.index, None) is not None]
-            left = [trial for trial in open_ones if trial.index not in self._told_indices]
-            self._again = sorted([*self._again, *left], key=lambda trial: trial.number)
 
     def _describe(self, device: Mapping[str, Any] | None = None) -> dict[str, Any]:
         return {

@@ -1,0 +1,44 @@
+"""Kernels of a user, as the worker processes of the tests import them."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import time
+from typing import ClassVar
+
+from subbyte.measure.runner import RunnerBase
+from subbyte.records.result import Measured
+
+KNOBS = {"block": [32, 64, 128, 256], "items": [1, 2, 4], "fast": [False, True]}
+
+
+def microseconds(block, items, fast):
+    """One valley: 128 threads, 2 items, fast."""
+    return 5.0 + abs(math.log2(block / 128)) + abs(items - 2) + (0.0 if fast else 1.5)
+
+
+def odd(block, items, fast):
+    """Every way to go wrong, and one that works."""
+    if block == 32:
+        raise ValueError("too few threads")
+    if block == 64:
+        return float("nan")
+    if block == 128 and fast:
+        time.sleep(60)
+    if block == 256 and fast:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return [3.0, 1.0, 2.0]
+
+
+class Sleeping(RunnerBase):
+    """Takes as long as the configuration says: ``items`` 4 is slow."""
+
+    device: ClassVar[dict[str, str]] = {"runner": "test", "name": "clock"}
+
+    def run(self, workload, configs):
+        values = [config.to_dict() for config in configs]
+        for one in values:
+            time.sleep(0.4 if one["items"] == 4 else 0.02)
+        return [Measured(float(one["block"])) for one in values]

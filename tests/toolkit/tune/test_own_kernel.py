@@ -1,0 +1,224 @@
+"""A user's own kernel: parameters, constraints and an objective, asked and told or run, on one device or several."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import subbyte
+from subbyte.errors import InvalidInput
+from subbyte.measure.executor import ExecutorRunner
+from subbyte.measure.objective import told
+from subbyte.measure.worker import WorkerPool
+from subbyte.tune import read_log
+
+sys.path.insert(0, str(Path(__file__).parent))
+import own_kernels
+from own_kernels import KNOBS
+
+
+@pytest.fixture(autouse=True)
+def importable(monkeypatch):
+    """Worker processes find the kernels of this folder."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+
+
+def space(**options):
+    return subbyte.parameter_space("saxpy", KNOBS, lambda p: p["block"] * p["items"] <= 512, **options)
+
+
+def test_parameters_make_a_space_without_what_a_constraint_refuses():
+    found = space()
+    assert len(found) == 24
+    assert len(found.valid) == 22
+    assert found.refused == {"constraint 1": 2}
+    assert found.check(found.index({"block": 256, "items": 4, "fast": True})) == "constraint 1"
+    assert found.hash == space().hash
+    assert found.hash != subbyte.parameter_space("saxpy", KNOBS).hash  # other constraints are another space
+    assert "22 valid" in found._repr_html_()
+
+
+def test_a_large_space_is_not_listed():
+    asked = []
+    wide = subbyte.parameter_space(
+        "wide", {f"p{place}": list(range(10)) for place in range(8)}, lambda p: asked.append(1) or p["p0"] != 3
+    )
+    with subbyte.Study(wide, "random") as study:
+        best = study.run(subbyte.objective(lambda **p: 1.0 + sum(p.values())), trials=10).best_microseconds
+    assert best is not None
+    assert len(asked) < 100_000
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("k", {}), "expected a name and a dictionary"),
+        (("k", {"a": "12"}), "expected a list of its values"),
+        (("k", {"a": [1, 1]}), "must be distinct"),
+        (("k", {"a": [float("nan")]}), "finite number"),
+        (("k", {"a": [1]}, [3]), "list of functions"),
+        (("k", {"a": [1]}, lambda p: False), "refuse all 1 configurations"),
+        (("k", {"a": [1]}, lambda p: p["b"]), "constraint 1 raised KeyError"),
+    ],
+)
+def test_what_is_no_space_is_one_sentence(words, said):
+    with pytest.raises(InvalidInput, match=said) as caught:
+        subbyte.parameter_space(*words)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_study_in_ten_lines(tmp_path):
+    log = tmp_path / "saxpy.jsonl"
+    with subbyte.Study(space(), "auto", seed=1, log=log) as study:
+        record = study.run(subbyte.objective(own_kernels.microseconds), trials=15)
+    assert record.best_microseconds == 5.0
+    assert record.best.config.to_dict() == {"block": 128, "items": 2, "fast": True}
+    assert len(read_log(log).trials) == 15
+    with subbyte.Study(space(), "auto", seed=1, log=log, resume=True) as again:
+        assert again.run(subbyte.objective(own_kernels.microseconds)).ended == "exhausted"
+        assert len(again.trials) == 22
+
+
+def test_ask_and_tell_numbers_samples_and_exceptions():
+    with subbyte.Study(space(), "random", seed=0) as study:
+        one, two, three, four = study.ask(4)
+        assert study.tell(one, 4.0).result.microseconds == 4.0
+        assert study.tell(two, [9.0, 1.0, 2.0]).result.microseconds == 2.0
+        assert study.tell(three, RuntimeError("no")).result.kind == "launch"
+        assert study.tell(four, float("nan")).result.kind == "wrong"
+        with pytest.raises(InvalidInput, match="or a list of such samples"):
+            study.tell(study.ask()[0], "fast")
+
+
+@pytest.mark.parametrize("value", [0, -1.0, float("inf"), None, [], [1.0, float("nan")], True, "3"])
+def test_what_is_no_time_is_a_failure(value):
+    result = told(value)
+    assert result.kind == "wrong"
+    assert "expected microseconds, a positive number" in result.reason
+
+
+def test_whatever_a_kernel_does_is_one_recorded_failure(tmp_path):
+    log = tmp_path / "odd.jsonl"
+    knobs = {"block": [32, 64, 128, 256], "items": [1], "fast": [False, True]}
+    with (
+        subbyte.objective(own_kernels.odd, timeout=3.0) as runner,
+        subbyte.Study(subbyte.parameter_space("odd", knobs), "random", log=log) as study,
+    ):
+        study.run(runner)
+    outcomes = {(t.config.to_dict()["block"], t.config.to_dict()["fast"]): t.result for t in read_log(log).trials}
+    assert len(outcomes) == 8
+    assert outcomes[32, False].kind == "launch"
+    assert "ValueError: too few threads" in outcomes[32, False].reason
+    assert outcomes[64, True].kind == "wrong"
+    assert "nan" in outcomes[64, True].reason
+    assert outcomes[128, True].kind == "timeout"
+    assert outcomes[256, True].kind == "crash"
+    assert outcomes[128, False].microseconds == 2.0  # the process after a death is a new one
+
+
+def test_an_objective_that_cannot_run_is_refused():
+    with pytest.raises(InvalidInput, match="function"):
+        subbyte.objective(3)
+    with pytest.raises(InvalidInput, match="timeout"):
+        subbyte.objective(own_kernels.odd, timeout=0)
+    lost = type("F", (), {"__call__": lambda self: 1.0, "__module__": "__main__"})()
+    with pytest.raises(InvalidInput, match="put the function into a module"):
+        subbyte.objective(lost, timeout=1)
+    conv = subbyte.space("n8h7w7c64k64r3s3p1", "sm_90a")
+    with pytest.raises(InvalidInput, match="a kernel of your own"), subbyte.Study(conv) as study:
+        study.run(subbyte.objective(own_kernels.microseconds))
+
+
+class Counting(ThreadPoolExecutor):
+    """How many tasks are in flight."""
+
+    most = now = 0
+    lock = threading.Lock()
+
+    def submit(self, *arguments, **options):
+        future = super().submit(*arguments, **options)
+        with self.lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+        future.add_done_callback(self._less)
+        return future
+
+    def _less(self, _):
+        with self.lock:
+            self.now -= 1
+
+
+def test_a_slow_trial_holds_back_no_other_and_two_for_each_device_are_open():
+    open_ones = []
+    with WorkerPool(3) as pool, ExecutorRunner(pool, own_kernels.Sleeping, at_once=3) as runner:
+        study = subbyte.Study(space(), "random", seed=2)
+        record = study.run(runner, callbacks=[lambda study, trial, result: open_ones.append(len(study._open))])
+    assert record.ended == "exhausted"
+    assert len(record.trials) == 22
+    assert max(open_ones) <= 2 * 3
+    order = [trial.config.to_dict()["items"] for trial in record.trials]
+    asked = [trial.config.to_dict()["items"] for trial in sorted(record.trials, key=lambda trial: trial.number)]
+    assert order != asked
+    assert sorted(order) == sorted(asked)
+
+
+def test_as_many_tasks_as_devices_are_in_flight():
+    with Counting(16) as pool, ExecutorRunner(pool, own_kernels.Sleeping, at_once=16) as runner:
+        subbyte.Study(space(), "random").run(runner)
+        assert 8 < pool.most <= 16
+
+
+def test_a_run_on_several_devices_stops_and_goes_on_from_its_log(tmp_path):
+    log = tmp_path / "several.jsonl"
+
+    def enough(study):
+        return len(study.trials) >= 6
+
+    with WorkerPool(2) as pool, ExecutorRunner(pool, own_kernels.Sleeping, at_once=2) as runner:
+        with subbyte.Study(space(), "auto", log=log) as study:
+            assert study.run(runner, stop=[enough]).ended == "stopped"
+        with subbyte.Study(space(), "auto", log=log, resume=True) as again:
+            assert len(again.trials) == 6
+            record = again.run(runner, trials=14)
+    assert record.ended == "trials"
+    assert len(record.trials) == 14
+    assert len({trial.index for trial in record.trials}) == 14
+
+
+HOWTO = (Path(__file__).parents[3] / "docs/own_kernel.md").read_text(encoding="utf-8")
+BLOCKS = [part.split("```")[0] for part in HOWTO.split("```python\n")[1:]]
+
+
+@pytest.mark.parametrize("block", BLOCKS[:2], ids=["run", "ask and tell"])
+def test_the_how_to_does_what_it_says(block, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block, "own_kernel.md", "exec"), {})
+    said = capsys.readouterr().out
+    assert ("block=256" in said) if "saxpy" in block else said.strip() == "tile=16,stages=3"
+
+
+def test_a_job_of_the_queue_gets_one_gpu_and_one_task_at_a_time():
+    jobqueue = pytest.importorskip("dask_jobqueue")
+    made = next(block for block in BLOCKS if "SLURMCluster(" in block).split("cluster = ")[1].split("  # one GPU")[0]
+    made = made.replace("SLURMCluster(", "SLURMCluster(scheduler_options=LOCAL, ")
+    local = {"dashboard_address": None, "host": "127.0.0.1"}
+    with eval(made, {"SLURMCluster": jobqueue.SLURMCluster, "LOCAL": local}) as cluster:
+        script = cluster.job_script()
+    assert "#SBATCH --gres=gpu:1" in script
+    assert "#SBATCH --cpus-per-task=8" in script
+    assert "--nthreads 1 " in script
+
+
+def test_the_transposition_has_the_space_that_it_says():
+    folder = Path(__file__).parents[3] / "docs/examples"
+    names = {"__name__": "transpose_cupy"}
+    exec((folder / "transpose_cupy.py").read_text(encoding="utf-8"), names)
+    found = subbyte.parameter_space("transpose", names["PARAMETERS"], names["fits"])
+    assert len(found) == 216
+    assert found.refused == {"constraint fits": 216 - len(found.valid)}
+    failed = subbyte.objective(names["microseconds"]).run(found.workload, [found.config(found.valid[0])])[0]
+    assert not failed.ok  # there is no CuPy here

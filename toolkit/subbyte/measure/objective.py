@@ -1,0 +1,115 @@
+"""Measuring a kernel of the user's own: a function of its parameters that gives microseconds."""
+
+from __future__ import annotations
+
+import platform
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from subbyte.arguments import checked, number
+from subbyte.errors import InvalidInput, MissingDependency, shown
+from subbyte.gpu.driver import detect
+from subbyte.measure.runner import RunnerBase
+from subbyte.measure.worker import Worker, WorkerDied, WorkerRaised, WorkerTimeout
+from subbyte.records.foreign import FOREIGN
+from subbyte.records.result import Failed, Measured, Result, is_time
+from subbyte.spaces.configuration import Configuration
+from subbyte.workload import ConvWorkload
+
+EXPECTED = "expected microseconds, a positive number, or a list of such samples"
+
+
+class ObjectiveRunner(RunnerBase):
+    """Calls a function for each configuration. See :func:`objective`."""
+
+    def __init__(self, function: Callable[..., Any], device: str, timeout: float | None) -> None:
+        self.function, self.timeout = function, timeout
+        self.device: Mapping[str, Any] = {"runner": "objective", "name": device}
+        self._worker = None if timeout is None else Worker("objective")
+
+    def check(self, space: Any) -> None:
+        """Raises InvalidInput for a space of the project's own kernels: their runners are others."""
+        if space.kind != FOREIGN:
+            raise InvalidInput(
+                "an objective measures a kernel of your own, with a space of subbyte.parameter_space; the "
+                f"{space.kind} space of a workload is measured by runner='cuda'"
+            )
+
+    def run(self, workload: ConvWorkload, configs: Sequence[Configuration]) -> list[Result]:
+        """One result per configuration; what raises, hangs or gives no time is a failure with the reason."""
+        return [self._one(config.to_dict()) for config in configs]
+
+    def close(self) -> None:
+        """End the process, where there is one. May be called twice."""
+        if self._worker is not None:
+            self._worker.close()
+
+    def _one(self, values: Mapping[str, Any]) -> Result:
+        try:
+            if self._worker is None:
+                value = self.function(**values)
+            else:
+                value = self._worker.call(_call, self.function, values, timeout=self.timeout)
+        except WorkerTimeout as error:
+            return Failed("timeout", str(error))
+        except WorkerDied as error:
+            return Failed("crash", str(error))
+        except WorkerRaised as error:
+            return Failed("launch", str(error)[:500])
+        except InvalidInput:
+            raise
+        except Exception as error:  # the user's own code
+            return Failed("launch", f"{type(error).__name__}: {error}"[:500])
+        return told(value)
+
+
+def _call(function: Callable[..., Any], values: Mapping[str, Any]) -> Any:
+    value = function(**values)
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def told(value: Any) -> Result:
+    """What a user's measurement means: microseconds, a list of samples whose median counts, or a result. Anything else,
+    NaN among it, is a failure of the kind ``wrong``."""
+    if isinstance(value, Measured | Failed):
+        return value
+    if isinstance(value, BaseException):
+        return Failed("launch", f"{type(value).__name__}: {value}"[:500])
+    value = value.tolist() if hasattr(value, "tolist") else value
+    samples = list(value) if isinstance(value, list | tuple) else [value]
+    if not samples or not all(map(is_time, samples)):
+        return Failed("wrong", f"the objective gave {shown(value)}: {EXPECTED}")
+    times = tuple(map(float, samples))
+    return Measured(statistics.median(times), times if len(times) > 1 else ())
+
+
+@checked
+def objective(function: Callable[..., Any], device: str | None = None, timeout: float | None = None) -> ObjectiveRunner:
+    """A runner for a kernel of your own: ``function(block=64, stages=2)`` builds and times one configuration.
+
+    It gives microseconds, or a list of samples whose median counts; smaller is better. Where it raises, or gives NaN or
+    anything else, the configuration has failed with that reason and the search goes on. With ``timeout`` (seconds) it
+    is called in a process of its own, which a hang or a crash costs and nothing else; it must then be a function of a
+    module. ``device`` names what it measures on (the first GPU by default): times of different devices do
+    not go into one study. For several devices give an executor a function that makes this runner:
+    :class:`subbyte.measure.executor.ExecutorRunner`. Raises InvalidInput for what is no function.
+    """
+    if timeout is not None:
+        number(timeout, "timeout", positive=True)
+    if timeout is not None and getattr(function, "__module__", "") == "__main__":
+        raise InvalidInput(
+            f"objective({shown(function)}) with a timeout runs in a process of its own, which does not know what a "
+            "notebook or a script defines: put the function into a module (a .py file) and import it, or leave timeout "
+            "away"
+        )
+    return ObjectiveRunner(function, device or _device(), timeout)
+
+
+def _device() -> str:
+    """The first GPU, or the kind of processor."""
+    try:
+        found = detect()
+    except MissingDependency:
+        found = []
+    return found[0].name if found else f"{platform.machine()} processor"
