@@ -34,7 +34,7 @@ BLOCK_WEIGHTS = "w4a4:signed-blocks{}.signed"
 """The types of weights of which so many of 100 blocks are live."""
 OPEN: Mapping[str, tuple[int, ...]] = {
     "stages": (-1, 0, 1), "in_flight": (1, 2, 3), "stagger": (0, 1, 2), "start": (0, 1, 2, 3), "load_ahead": (1, 2),
-    "unroll": (1, 2), "resident": (0, 1), "row_reuse": (0, 1, 2, 3), "live_pairs": (1, 2, 3, 4),
+    "unroll": (1, 2), "resident": (0, 1, 2), "row_reuse": (0, 1, 2, 3), "live_pairs": (1, 2, 3, 4),
 }  # fmt: skip
 """What the ways leave open; stages are added to theirs."""
 DRAWS = 4000
