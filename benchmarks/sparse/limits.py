@@ -2,8 +2,8 @@
 
 Takes the first 2:4 kernel of each cell of a file that ``texts`` wrote. In its text a load or a store gets a condition
 that never holds: it takes its place among the instructions and moves nothing, and all that leads to it stays.
-Multiplications become empty statements. What a kernel computes then means nothing, and only its time is taken. Compiles,
-and times all texts of a cell in turns. ``--print RECORD`` shows a record as a table.
+Multiplications become empty statements. What a kernel computes then means nothing, and only its time is taken.
+Compiles, and times all texts of a cell in turns. ``--print RECORD`` shows a record as a table.
 """
 
 from __future__ import annotations
@@ -100,7 +100,8 @@ def measure(texts: Path, out: Path, rounds: int) -> int:
             rows.append({**about, "median": statistics.median(about["samples"])})
             print(name, about["without"] or "whole", round(rows[-1]["median"], 2), flush=True)
             gpu.close()
-        record = {"schema": 1, "kind": "limits", "command": command_line(), "date": datetime.now(UTC).date().isoformat(),
+        today = datetime.now(UTC).date().isoformat()
+        record = {"schema": 1, "kind": "limits", "command": command_line(), "date": today,
                   "device": device.info.to_dict(), "round": ROUND.to_dict(), "rows": rows}  # fmt: skip
         write_file(out, (json.dumps(record, indent=1) + "\n").encode())
     return 0

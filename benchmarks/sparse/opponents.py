@@ -74,7 +74,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--build", action="store_true", help="build the pack: needs TVM, no GPU")
     parser.add_argument("--cells", nargs="+", default=CELLS, metavar="CELL")
     parser.add_argument("--out", type=Path, help="the record")
-    parser.add_argument("--cutlass", type=Path, help="CUTLASS's sparse products (sparse/cutlass/build.sh)")
+    parser.add_argument("--cutlass", type=Path, help="CUTLASS's sparse products (shared/cutlass.sh)")
     parser.add_argument("--found", type=Path, nargs="*", default=sorted(FOUND.glob("search-*.jsonl.gz")),
                         help="what `baselines search` found of cuDNN's plans")  # fmt: skip
     parser.add_argument("--seconds", type=float, default=1e6, help="begin no further layer after so many")
@@ -135,7 +135,7 @@ def one_run(asked: Namespace) -> int:
     end = time.monotonic() + asked.seconds
     device = CudaDevice(0)
     torch_device = TorchDevice(device.info)
-    cutlass: Make | str = "the library was not given (--cutlass, benchmarks/sparse/cutlass/build.sh)"
+    cutlass: Make | str = "the library was not given (--cutlass, benchmarks/shared/cutlass.sh benchmarks/sparse/cutlass)"
     if asked.cutlass:
         try:
             cutlass = Cutlass(asked.cutlass)
