@@ -66,8 +66,8 @@ class CondenseTiling(InfoRecord):
         """The levels, and what zeros change."""
         lanes = "a lane takes each 32nd" if self.sharing == 1 else f"{self.sharing} lanes share each 16th"
         lines = (
-            f"a block: {self.threads} threads; shared memory: {self.shared_bytes:,} bytes; K comes in {self.chunks:,} "
-            f"chunks of {self.chunk} times {CHANNEL_BLOCK} positions",
+            f"a block: {self.threads} threads; shared memory: {self.shared_bytes:,} bytes",
+            f"K comes in {self.chunks:,} chunks of {self.chunk} times {CHANNEL_BLOCK} positions",
             f"{self.instructions:,} instructions in a block that no border cuts, were no position of K left out",
             f"of the positions of a chunk {lanes}; a tile takes as many steps as the lane with the most that are live",
             "what zeros leave of them: subbyte explain condense",
