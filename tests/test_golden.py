@@ -29,6 +29,8 @@ BIT_PLANES = (
     "bmma, a pair of planes for each warp", "popc",
 )  # fmt: skip
 """The same for kernels on bit planes."""
+ZEROS = ("condense, one buffer, no lanes share", "2:4, three consumers")
+"""And for those that skip zeros."""
 WARP = 11
 """Kernels of the mma family that are looked at."""
 
@@ -36,7 +38,7 @@ WARP = 11
 def chosen() -> list[kernels.Entry]:
     """One kernel for each path, and of the mma family one for each architecture, output and switch."""
     found: list[kernels.Entry] = []
-    for name in (*PATHS, *BIT_PLANES):
+    for name in (*PATHS, *BIT_PLANES, *ZEROS):
         found += [one for one in GOLDEN.entries if name in one.names and "form" not in one.options][:1]
     warp = [one for one in GOLDEN.entries if "gpu mma family" in one.names or "recommended" in one.names]
     parts: list[tuple[str, str, dict[str, Any] | None]] = [("", "sm_90a", options) for options in SWITCHES]
@@ -62,7 +64,7 @@ def test_texts_are_what_they_were(entry: kernels.Entry) -> None:
 
 
 def test_a_kernel_is_held_for_every_path() -> None:
-    assert len(chosen()) == len(PATHS) + len(BIT_PLANES) + WARP
+    assert len(chosen()) == len(PATHS) + len(BIT_PLANES) + len(ZEROS) + WARP
 
 
 def test_another_text_is_reported_with_the_name_of_its_kernel(monkeypatch) -> None:

@@ -51,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("out", type=Path, metavar="RECORD", help="file of the record")
     parser.add_argument("--pack", type=Path, help="kernels of ours")
     parser.add_argument("--found", type=Path, nargs="*", default=[], help="what `search` wrote")
-    parser.add_argument("--cutlass", type=Path, help="the driver's shared library (baselines/cutlass/build.sh)")
+    parser.add_argument("--cutlass", type=Path, help="the driver's shared library (shared/cutlass.sh)")
     parser.add_argument("--device", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=1e6, help="when to stop, from the start")
     parser.add_argument("--plan-seconds", type=float, default=6.0, help="time for the plans of one cuDNN graph")

@@ -17,7 +17,7 @@ from subbyte.workload import ConvWorkload
 
 FORM = GraphForm("int8", "int8", scaled=True)
 SIDE = "CUTLASS int8 to int8"
-BUILD = "build it with benchmarks/baselines/cutlass/build.sh"
+BUILD = "build it with benchmarks/shared/cutlass.sh benchmarks/baselines/cutlass"
 PREFIXES = ("baseline", "opponent")
 """What the functions of the library begin with; the second in those that were built before it was called so."""
 

@@ -88,7 +88,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--cells", nargs="+", default=["stages"], help="stages, all, or names of workloads")
     found.add_argument("--found", type=Path, nargs="*", default=sorted(FOUND.glob("search-*.jsonl.gz")),
                        help="what `search` wrote")  # fmt: skip
-    found.add_argument("--cutlass", type=Path, help="the driver's shared library (baselines/cutlass/build.sh)")
+    found.add_argument("--cutlass", type=Path, help="the driver's shared library (shared/cutlass.sh)")
     found.add_argument("--device", type=int, default=0)
     found.add_argument("--rounds", type=int, default=RoundProtocol.rounds)
     found.add_argument("--seconds", type=float, default=1e6, help="begin no further layer after so many")

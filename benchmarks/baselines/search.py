@@ -31,7 +31,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = parser_of("baselines search", __doc__)
     parser.add_argument("out", type=Path, metavar="FOUND", help="file that is appended to")
     parser.add_argument("workloads", nargs="+")
-    parser.add_argument("--cutlass", type=Path, help="the driver's shared library (baselines/cutlass/build.sh)")
+    parser.add_argument("--cutlass", type=Path, help="the driver's shared library (shared/cutlass.sh)")
     parser.add_argument("--lock", type=Path, help="file that whoever measures holds")
     parser.add_argument("--device", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=1e6, help="when to stop, from the start")

@@ -111,7 +111,7 @@ def baseline_sides(
     if side == CUTLASS:
         if driver is None:
             reason = (
-                "the library of CUTLASS's instances was not given (--cutlass, benchmarks/baselines/cutlass/build.sh)"
+                "the library of CUTLASS's instances was not given (--cutlass, made by benchmarks/shared/cutlass.sh)"
             )
             return [], [{"side": side, "plan": plan, "reason": reason} for plan in plans]
 

@@ -12,6 +12,7 @@ PARTS = [
     "model",
     "densities",
     "steps",
+    "limits",
     "opponents",
     "im2col",
     "compact",

@@ -16,18 +16,17 @@ from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import subbyte
 from benchmarks.baselines.rounds_record import write_record
 from benchmarks.network.chains import packed
 from benchmarks.shared import kernel_pack
-from benchmarks.shared.command import again, answering, parser_of
+from benchmarks.shared.command import again, answering
 from benchmarks.shared.gpu_case import GpuCase
 from benchmarks.shared.kernel_pack import Packed
 from benchmarks.sparse.opponents import HOW, RUNS, begun, our_sides
-from subbyte.errors import InvalidInput
+from benchmarks.sparse.packs import add_run, pack_parser, require_pack
 from subbyte.gpu.device import CudaDevice
 from subbyte.gpu.telemetry import Telemetry
 from subbyte.measure.rounds import Entry, Replays, interleave
@@ -49,19 +48,12 @@ def smaller(cell: str, kept: float) -> ConvWorkload:
 @answering
 def main(arguments: Sequence[str]) -> int:
     """Build the kernels, or measure."""
-    parser = parser_of("sparse compact", __doc__)
-    parser.add_argument("--pack", type=Path, required=True, help="folder of the kernels")
-    parser.add_argument("--build", action="store_true", help="build the pack: needs TVM, no GPU")
-    parser.add_argument("--cells", nargs="+", default=CELLS, metavar="CELL")
-    parser.add_argument("--out", type=Path, help="the record")
-    parser.add_argument("--run", type=int, help="only this run, in this process")
-    asked = parser.parse_args(arguments)
+    asked = pack_parser("sparse compact", __doc__, CELLS).parse_args(arguments)
     if asked.build:
         found = [packed(smaller(cell, kept)) for cell in asked.cells for kept in KEPT]
         print(f"{kernel_pack.replace(asked.pack, found)} kernels in {asked.pack}")
         return 0
-    if asked.out is None or not (asked.pack / kernel_pack.INDEX).exists():
-        raise InvalidInput("--out, --pack: name the record and a pack that --build has made")
+    require_pack(asked)
     if asked.run:
         return one_run(asked)
     for number in range(1, RUNS + 1):
@@ -75,11 +67,7 @@ def one_run(asked: Namespace) -> int:
     record = {**begun(asked.out, device), "format": "subbyte-compact"}
     for cell in asked.cells:
         run = measured(cell, asked.run, there, device)
-        line = next((one for one in record["cells"] if one["cell"] == cell), None)
-        if line is None:
-            line = {"cell": cell, "runs": []}
-            record["cells"].append(line)
-        line["runs"].append(run)
+        add_run(record, cell, run)
         write_record(asked.out, record)
         print(f"run {asked.run} {cell}:", *(f"{one['kept']} {min(one['samples']):.2f}" for one in run["sides"]),
               *(f"!{one['reason'][:80]}" for one in run["absent"]), flush=True)  # fmt: skip

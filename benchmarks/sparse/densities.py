@@ -7,17 +7,16 @@ product of int8 operands through PyTorch. All sides of a density have the same o
 
 from __future__ import annotations
 
-import gzip
 import json
 import time
 from collections.abc import Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import subbyte
-from benchmarks.shared.command import answering, parser_of
+from benchmarks.shared.command import answering
 from benchmarks.shared.texts import all_compiled, lines_of
+from benchmarks.sparse.built import two_steps, write_lines
 from subbyte.device.arch import arch
 from subbyte.families import config_from_key, family_of
 from subbyte.families.condense.dense import MEASURED
@@ -79,8 +78,7 @@ def build(asked: Any) -> int:
         configs = [*skipping(workload, keys, asked.most), *dense(workload, asked.dense)]
         lines += [line(workload, config, "int4") for config in configs]
         print(f"{name}: {len(configs)} kernels", flush=True)
-    text = "".join(f"{one}\n" for one in lines).encode()
-    write_file(asked.out, gzip.compress(text, mtime=0) if asked.out.suffix == ".gz" else text)
+    write_lines(asked.out, lines)
     return 0
 
 
@@ -175,23 +173,15 @@ def _fastest(sides: Sequence[Side], quick: dict[str, Any], best: int) -> list[Si
 @answering
 def main(arguments: Sequence[str]) -> int:
     """Build or measure."""
-    parser = parser_of("sparse densities", __doc__)
-    commands = parser.add_subparsers(dest="what", required=True)
-    writing = commands.add_parser("build", help="write the texts")
-    writing.add_argument("out", type=Path, help="a file of JSON lines, FILE.jsonl or FILE.jsonl.gz")
+    parser, writing, running = two_steps("sparse densities", __doc__, "collect: the break-evens, for the library")
     writing.add_argument("--layers", nargs="+", default=list(LAYERS), metavar="LAYER")
     writing.add_argument("--configs", nargs="+", default=[], metavar="KEY", help="instead of those named here")
     writing.add_argument("--most", type=int, default=4, help="skipping kernels of a layer, by estimate (default 4)")
     writing.add_argument("--dense", type=int, default=4, help="dense kernels of a layer, by estimate (default 4)")
-    running = commands.add_parser("measure", help="compile, verify and time them")
-    running.add_argument("texts", type=Path)
-    running.add_argument("out", type=Path)
     running.add_argument("--densities", type=float, nargs="+", default=list(DENSITIES))
     running.add_argument("--quick", type=float, nargs="+", default=[0.05, 0.02], help="to choose the fastest at")
     running.add_argument("--best", type=int, default=2, help="skipping kernels of each of those (default 2)")
     running.add_argument("--rounds", type=int, default=7)
     running.add_argument("--seconds", type=float, default=90.0, help="begin no layer after that (default 90)")
-    keeping = commands.add_parser("collect", help="the break-evens, for the library")
-    keeping.add_argument("record", type=Path)
     asked = parser.parse_args(arguments)
     return {"build": build, "measure": measure, "collect": collect}[asked.what](asked)

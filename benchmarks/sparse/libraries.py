@@ -196,7 +196,7 @@ class Cutlass:
                 getattr(library, f"sparse_{what}") for what in ("name", "open", "launch", "close")
             )
         except (OSError, AttributeError) as error:
-            build = "build it with benchmarks/sparse/cutlass/build.sh"
+            build = "build it with benchmarks/shared/cutlass.sh benchmarks/sparse/cutlass"
             raise MissingDependency(f"{path}: no library of CUTLASS's sparse products ({error}); {build}") from None
         pointer = ctypes.c_void_p
         name.restype, self._open.restype = ctypes.c_char_p, pointer

@@ -28,13 +28,14 @@ from benchmarks.baselines.rounds import FOUND, plan_name
 from benchmarks.baselines.rounds_record import run_of, write_record
 from benchmarks.baselines.sides import Side, baseline_sides
 from benchmarks.shared import kernel_pack
-from benchmarks.shared.command import again, answering, parser_of
+from benchmarks.shared.command import again, answering
 from benchmarks.shared.gpu_case import GpuCase
 from benchmarks.shared.kernel_pack import Packed, family_of
 from benchmarks.sparse.libraries import ContextLost, Cutlass, Make, library_sides, product_of, settled
+from benchmarks.sparse.packs import add_run, pack_parser, require_pack
 from benchmarks.sparse.texts import WEIGHTS
 from subbyte.device.arch import arch
-from subbyte.errors import InvalidInput, SubbyteError, Unsupported, WrongResult
+from subbyte.errors import SubbyteError, Unsupported, WrongResult
 from subbyte.families.registry import newest_first
 from subbyte.gpu.device import CudaDevice
 from subbyte.gpu.launched import GpuKernel
@@ -69,21 +70,15 @@ TRIED = 64
 @answering
 def main(arguments: Sequence[str]) -> int:
     """Build the kernels, or measure."""
-    parser = parser_of("sparse opponents", __doc__)
-    parser.add_argument("--pack", type=Path, required=True, help="folder of our kernels")
-    parser.add_argument("--build", action="store_true", help="build the pack: needs TVM, no GPU")
-    parser.add_argument("--cells", nargs="+", default=CELLS, metavar="CELL")
-    parser.add_argument("--out", type=Path, help="the record")
-    parser.add_argument("--cutlass", type=Path, help="CUTLASS's sparse products (sparse/cutlass/build.sh)")
+    parser = pack_parser("sparse opponents", __doc__, CELLS)
+    parser.add_argument("--cutlass", type=Path, help="CUTLASS's sparse products (shared/cutlass.sh)")
     parser.add_argument("--found", type=Path, nargs="*", default=sorted(FOUND.glob("search-*.jsonl.gz")),
                         help="what `baselines search` found of cuDNN's plans")  # fmt: skip
     parser.add_argument("--seconds", type=float, default=1e6, help="begin no further layer after so many")
-    parser.add_argument("--run", type=int, help="only this run, in this process")
     asked = parser.parse_args(arguments)
     if asked.build:
         return build(asked.pack, asked.cells)
-    if asked.out is None or not (asked.pack / kernel_pack.INDEX).exists():
-        raise InvalidInput("--out, --pack: name the record and a pack that --build has made")
+    require_pack(asked)
     if asked.run:
         return one_run(asked)
     end = time.monotonic() + asked.seconds
@@ -135,7 +130,7 @@ def one_run(asked: Namespace) -> int:
     end = time.monotonic() + asked.seconds
     device = CudaDevice(0)
     torch_device = TorchDevice(device.info)
-    cutlass: Make | str = "the library was not given (--cutlass, benchmarks/sparse/cutlass/build.sh)"
+    cutlass: Make | str = "the library was not given (--cutlass, made by benchmarks/shared/cutlass.sh)"
     if asked.cutlass:
         try:
             cutlass = Cutlass(asked.cutlass)
@@ -163,11 +158,7 @@ def one_run(asked: Namespace) -> int:
             record["left"].append({"cell": cell, "run": asked.run, "reason": str(error)[:300]})
             print(f"run {asked.run} {cell}: {error}", flush=True)
             continue
-        line = next((one for one in record["cells"] if one["cell"] == cell), None)
-        if line is None:
-            line = {"cell": cell, "spec": workload.spec, "operations": workload.operations, "runs": []}
-            record["cells"].append(line)
-        line["runs"].append(run)
+        add_run(record, cell, run, spec=workload.spec, operations=workload.operations)
         write_record(asked.out, record)
         print(said(cell, run), f"{time.monotonic() - started:.1f} s", flush=True)
     write_record(asked.out, record)

@@ -8,12 +8,9 @@ steps, is what a step costs, and what is left at no step is everything else.
 
 from __future__ import annotations
 
-import gzip
 import json
-import os
 import re
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -21,8 +18,9 @@ from typing import Any
 import numpy as np
 
 import subbyte
-from benchmarks.shared.command import answering, parser_of
-from benchmarks.shared.texts import compiled
+from benchmarks.shared.command import answering
+from benchmarks.shared.texts import all_compiled, lines_of
+from benchmarks.sparse.built import two_steps, write_lines
 from subbyte.families import config_from_key, family_of
 from subbyte.files import prove_writable, write_file
 from subbyte.kernel import Kernel
@@ -60,8 +58,7 @@ def build(out: Path) -> int:
             text = without(kernel.cuda, variant)
             assert (text == kernel.cuda) == (not variant)
             lines.append(to_line({"layer": LAYER, "config": key, "without": variant, "cuda": text}))
-    whole = "".join(f"{one}\n" for one in lines).encode()
-    write_file(out, gzip.compress(whole, mtime=0) if out.suffix == ".gz" else whole)
+    write_lines(out, lines)
     return 0
 
 
@@ -70,9 +67,8 @@ def measure(texts: Path, out: Path, densities: Sequence[float]) -> int:
     from subbyte.gpu.device import CudaDevice
 
     prove_writable(out)
-    lines = gzip.decompress(texts.read_bytes()).decode().splitlines()
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        built = list(pool.map(compiled, lines, chunksize=1))
+    lines = lines_of(texts)
+    built = all_compiled(lines)
     device, workload = CudaDevice(0), subbyte.workload(LAYER)
     rows = []
     data = {density: operands_of(workload, density, sums_of=_no_sums) for density in densities}
@@ -120,13 +116,7 @@ def _times(bench: Bench, data: dict[float, Operands]) -> tuple[dict[float, float
 @answering
 def main(arguments: Sequence[str]) -> int:
     """Build or measure."""
-    parser = parser_of("sparse steps", __doc__)
-    commands = parser.add_subparsers(dest="what", required=True)
-    writing = commands.add_parser("build", help="write the texts")
-    writing.add_argument("out", type=Path, help="FILE.jsonl.gz")
-    running = commands.add_parser("measure", help="compile and time them")
-    running.add_argument("texts", type=Path)
-    running.add_argument("out", type=Path)
+    parser, _, running = two_steps("sparse steps", __doc__)
     running.add_argument("--densities", type=float, nargs=2, default=[1.0, 0.02])
     asked = parser.parse_args(arguments)
     if asked.what == "build":

@@ -68,7 +68,7 @@ def ceiling(cell: str, config: str) -> float:
     the widths that were measured in proportion."""
     workload, chosen = subbyte.workload(f"{cell}:{WEIGHTS}"), config_from_key(config)
     atom = family_of(chosen).plan(workload, chosen, arch("sm_90a")).atom.name
-    known = rates("" if chosen.to_dict()["resident"] else r"\.streamed")
+    known = rates("" if chosen.to_dict()["resident"] == 1 else r"\.streamed")
     columns = int(atom.partition("m64n")[2].partition("k")[0])
     return workload.operations / float(np.interp(columns, list(known), list(known.values()))) / 1e6
 

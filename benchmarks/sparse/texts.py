@@ -8,7 +8,6 @@ knob. The dense twin is the fastest recorded kernel of the same layer, on the sa
 
 from __future__ import annotations
 
-import gzip
 import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,10 +17,10 @@ from typing import Any
 
 import subbyte
 from benchmarks.shared.command import answering, parser_of
+from benchmarks.sparse.built import write_lines
 from benchmarks.sparse.ways import BASES, BLOCK_BASES
 from subbyte.device.arch import arch
 from subbyte.families import config_from_dict, config_from_key, family_of
-from subbyte.files import write_file
 from subbyte.kernel import Kernel
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.choose import recorded_best
@@ -34,7 +33,7 @@ BLOCK_WEIGHTS = "w4a4:signed-blocks{}.signed"
 """The types of weights of which so many of 100 blocks are live."""
 OPEN: Mapping[str, tuple[int, ...]] = {
     "stages": (-1, 0, 1), "in_flight": (1, 2, 3), "stagger": (0, 1, 2), "start": (0, 1, 2, 3), "load_ahead": (1, 2),
-    "unroll": (1, 2), "resident": (0, 1), "row_reuse": (0, 1, 2, 3), "live_pairs": (1, 2, 3, 4),
+    "unroll": (1, 2), "resident": (0, 1, 2), "row_reuse": (0, 1, 2, 3), "live_pairs": (1, 2, 3, 4),
 }  # fmt: skip
 """What the ways leave open; stages are added to theirs."""
 DRAWS = 4000
@@ -146,6 +145,5 @@ def main(arguments: Sequence[str]) -> int:
         lines += [line(cell, config, False, asked.live) for config in configs]
         lines += [line(cell, config, False, asked.live[:1], SUMS) for config in configs[:1]]
         print(f"{name}: {len(lines)} texts in all", flush=True)
-    text = "".join(f"{one}\n" for one in lines).encode()
-    write_file(asked.out, gzip.compress(text, mtime=0) if asked.out.suffix == ".gz" else text)
+    write_lines(asked.out, lines)
     return 0

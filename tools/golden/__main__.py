@@ -24,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     record = parts.add_parser("record", help="write the digests of the library as it is")
     record.add_argument("--list-again", action="store_true", help="also make the list of kernels anew")
     record.add_argument(
-        "--add-bit-planes", action="store_true", help="only add the kernels on bit planes that are not held yet"
+        "--add", action="store_true", help="only add the kernels on bit planes, and with zeros, that are not held yet"
     )
     record.add_argument("--machine-code", action="store_true", help="also of machine code, where it is held")
     record.add_argument(
@@ -64,7 +64,7 @@ def run_record(args: argparse.Namespace) -> int:
             for one in listing.everything()
         )
     held: tuple[kernels.Entry, ...] = ()
-    if args.add_bit_planes:
+    if args.add:
         held, entries = entries, listing.added(entries)
     made_with = before.made_with if held else {"commit": listing.commit(), **library.versions()}
     retired = tuple(sorted({*before.retired, *args.retire}))

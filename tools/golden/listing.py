@@ -66,13 +66,27 @@ BIT_PLANES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     ),
 }  # fmt: skip
 """Kernels on bit planes that together go through every part of their generators: spec, key, architecture, options."""
+ZEROS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
+    "condense, two chunks, sums": ("gemm72x70x200", "cd-rw2-cw1-pn2-ch4-ct1-fa1", "sm_90a", {"output": "int32"}),
+    "condense, one buffer, no lanes share": ("n2h3w5c96k40r1s1p0", "cd-rw1-cw1-pn1-ch2-ct4-ah0-sh1", "sm_90a", {}),
+    "condense, sm_80": ("gemm40x100x64", "cd-rw1-cw2-pn1-ch2-ct2-ah0", "sm_80", {"clip": [0, 7]}),
+    "condense, the fastest": ("gemm4096x4096x4096", "cd-rw4-cw4-pn2-ch16-ct4-fa1", "sm_90a", {}),
+    "2:4, weights of all kernel rows ahead": (
+        "n16h7w7c128k64r3s3p1:w4a4:signed-2of4.signed", "wg24-tw7-tr2-cm1-cr2-sg1-cg2-st3-rr3-la1-sta0-ig2-ls1-res2",
+        "sm_90a", {},
+    ),
+    "2:4, three consumers": (
+        "n8h7w14c64k64r3s3p1:w4a4:signed-2of4.signed", "wg24-tw14-tr1-cm1-cr3-sg1-st6-la1-res1", "sm_90a", {},
+    ),
+}  # fmt: skip
+"""Kernels that skip zeros beside the shipped ones: spec, key, architecture, options."""
 Found = tuple[str, str, str, str, dict[str, Any]]
 """Name, workload's spec, configuration's key, architecture, options of the output."""
 
 
 def everything() -> list[Entry]:
     """Every kernel once, with all names it goes by."""
-    return _named(chain(shipped(), recommended(), gpu_tests(), tuned(), bit_planes()))
+    return _named(chain(shipped(), recommended(), gpu_tests(), tuned(), bit_planes(), zeros()))
 
 
 def _named(found: Iterable[Found]) -> list[Entry]:
@@ -87,9 +101,14 @@ def _named(found: Iterable[Found]) -> list[Entry]:
 
 
 def added(held: Iterable[Entry]) -> tuple[Entry, ...]:
-    """The kernels on bit planes that are not held yet."""
+    """The kernels on bit planes, and those that skip zeros, that are not held yet."""
     known = {one.place for one in held}
-    return tuple(one for one in _named(bit_planes()) if one.place not in known)
+    return tuple(one for one in _named(chain(bit_planes(), zeros())) if one.place not in known)
+
+
+def zeros() -> Iterator[Found]:
+    """Kernels that skip zeros; the shipped ones are among those of :func:`bit_planes`."""
+    yield from ((name, *found) for name, found in ZEROS.items())
 
 
 def bit_planes() -> Iterator[Found]:

@@ -58,8 +58,8 @@ def test_a_command_that_does_not_exist_is_noticed():
     "words",
     [
         ["python", "tests/gpu/build_kernels.py", "FILE/tests", "--variants"],
-        ["sh", "benchmarks/baselines/cutlass/build.sh"],
-        ["sh", "benchmarks/baselines/cutlass/build.sh", "FILE", "FILE.so"],
+        ["sh", "benchmarks/shared/cutlass.sh"],
+        ["sh", "benchmarks/shared/cutlass.sh", "benchmarks/baselines/cutlass", "FILE", "FILE.so"],
     ],
 )
 def test_a_wrong_folder_is_one_sentence(words, tmp_path):

@@ -10,7 +10,9 @@ import pytest
 
 import subbyte
 from subbyte.emulator import EmulatorRun, require_clean, run_cuda
+from subbyte.emulator.trace import of_kind
 from subbyte.families import config_from_key, family_of
+from subbyte.families.condense.explain.tiling import condense_tiling
 from subbyte.kernel import Kernel
 from subbyte.kernel.build import make_plan
 from subbyte.measure.densities import operands_of
@@ -59,6 +61,17 @@ def test_generated_kernels_are_clean_and_exact_at_every_density(name: str) -> No
             found, wrong = run(kernel_of(name), density, dead=dead)
             require_clean(found)
             assert wrong == 0, (density, dead)
+
+
+def test_a_block_issues_what_its_tiling_says() -> None:
+    kernel = kernel_of("panels of two warps")
+    record = condense_tiling(kernel.plan)  # type: ignore[arg-type]
+    rows = kernel.trace().trace  # of random operands, whose tiles keep all of K
+    first = rows[rows["block"] == 0]
+    assert len(of_kind(first, "mma")) // 32 == record.instructions
+    assert record.levels[1].count == np.prod(kernel.launch.grid)
+    assert (record.threads, record.shared_bytes) == (kernel.launch.block[0], kernel.launch.shared_bytes)
+    assert f"{record.instructions:,} instructions in a block" in record.text()
 
 
 FAULTS = {

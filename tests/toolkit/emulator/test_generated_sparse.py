@@ -23,6 +23,13 @@ KERNELS = {
     "groups of channels": Generated(
         f"n16h7w7c256k64r3s3p1:{WEIGHTS}", "wg24-tw7-tr2-cm1-cr2-sg1-cg4-st3-rr3-la1-sta2-ig2-ls1-res0"
     ),
+    "all kernel rows ahead": Generated(
+        f"n16h7w7c128k64r3s3p1:{WEIGHTS}", "wg24-tw7-tr2-cm1-cr2-sg1-cg2-st3-rr3-la1-sta0-ig2-ls1-res2"
+    ),
+    "all kernel rows ahead, a stage each": Generated(
+        f"n8h6w7c128k64r3s3p1:{WEIGHTS}", "wg24-tw8-tr3-cm1-sg1-cg2-st10-rr0-la1-sta0-res2"
+    ),
+    "three consumers": Generated(f"n8h7w14c64k64r3s3p1:{WEIGHTS}", "wg24-tw14-tr1-cm1-cr3-sg1-st6-la1-res1"),
     "stride, lean start": Generated(f"n8h9w9c128k64r3s3p1u2:{WEIGHTS}", "wg24-tw6-tr1-cm1-sg2-st4-if2-ls3-res1"),
     "1x1": Generated(f"n8h6w6c192k96r1s1p0:{WEIGHTS}", "wg24-tw10-tr1-cm2-sg2-st2-res0"),
 }

@@ -73,8 +73,8 @@ class WgmmaChannels(WgmmaGeometry):
 
     @property
     def ahead(self) -> int:
-        """Weight fragments fetched ahead: those of one loop body."""
-        return self.body_fragments * self.groups_together
+        """Weight fragments fetched ahead: those of one loop body, or of one of each kernel row."""
+        return self.body_fragments * self.groups_together * (self.tap_rows if self.knobs.rows_ahead else 1)
 
     @property
     def multicast_blocks(self) -> int:

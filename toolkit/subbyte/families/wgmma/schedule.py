@@ -59,6 +59,8 @@ class Schedule:
     """Pairs of the list's blocks in a loop body."""
     resident: int = 0
     """Weights stay in registers."""
+    rows_ahead: int = 0
+    """Weights of all kernel rows of a channel group are fetched ahead, not those of one loop body."""
     weights_ahead: int = 0
     late_parameters: int = 0
     early_parameters: int = 0
@@ -71,6 +73,11 @@ class Schedule:
     def consumers(self) -> int:
         """Warpgroups that multiply."""
         return self.consumers_m * self.consumers_n * self.consumers_rows
+
+    @property
+    def holds_rows(self) -> bool:
+        """A thread has registers for the weights of all kernel rows."""
+        return bool(self.resident or self.rows_ahead)
 
     @property
     def threads(self) -> int:

@@ -1,10 +1,17 @@
 """What can be shown of a kernel that finds zeros: the records of its topics are in the modules of this folder."""
 
 from subbyte.families.condense.explain.kept import KeptProducts, kept_products
+from subbyte.families.condense.explain.tiling import CondenseTiling, condense_tiling
 from subbyte.families.topic import Option, Topic
 from subbyte.info_record import InfoRecord
 
 TOPICS: dict[str, Topic[InfoRecord]] = {
+    "tiling": Topic(
+        "How a product is cut into blocks, warps and tiles, and the steps of a tile in which nothing is zero.",
+        "subbyte explain tiling gemm4096 --family condense",
+        CondenseTiling,
+        condense_tiling,
+    ),
     "condense": Topic(
         "What tiles keep of a product whose operands have zeros anywhere, expected and counted on random ones.",
         "subbyte explain condense gemm4096 --density 0.05",

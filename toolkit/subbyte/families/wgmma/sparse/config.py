@@ -8,7 +8,7 @@ from typing import ClassVar
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.schedule import Schedule
 from subbyte.spaces.configuration import configuration
-from subbyte.spaces.knob import flag, knob
+from subbyte.spaces.knob import knob, whole
 
 
 @configuration
@@ -22,13 +22,14 @@ class SparseConfig(PipelineConfig):
     skips_zeros: ClassVar[bool] = True
 
     resident: int = knob(
-        "res", flag(),
+        "res", whole(0, 2),
         "1 = a consumer's weights stay in its registers from one tile iteration to the next, 3 for each tap and 64 "
-        "input channels; 0 = they are fetched anew",
+        "input channels; 0 = they are fetched anew, those of a loop body ahead; 2 = the same, those of all kernel rows "
+        "of a channel group ahead",
         default=0, always=True,
     )  # fmt: skip
 
     @property
     def schedule(self) -> Schedule:
         """The same choices as geometry, memory and emitter ask for them."""
-        return replace(super().schedule, sparse=1)
+        return replace(super().schedule, sparse=1, resident=int(self.resident == 1), rows_ahead=int(self.resident == 2))

@@ -42,6 +42,9 @@ def meaningless(plan: WgmmaPlan) -> str | None:
 def resident(plan: WgmmaPlan) -> str | None:
     """Weights that stay in registers are those of one tile of output channels, and all of them."""
     config = plan.knobs
+    if config.rows_ahead and (plan.keep_rows or plan.tap_rows == 1 or plan.unroll < plan.steps):
+        with_them = "rows of each iteration's own (row_reuse=0, 3) and all channels of a stage in a loop body (unroll)"
+        return f"registers: weights of all kernel rows ahead go with {with_them}"
     if not config.resident:
         return None
     if config.m_iterations > 1 or config.channel_groups > 1 or not plan.keep_rows:

@@ -113,7 +113,11 @@ class Iteration(OwnRows):
         plan = self.block.plan
         if self._in_order:
             self._enter_group(group)
-        loop_over("tap_row", plan.tap_rows, lambda tap: self._tap_row(tap, group, place))
+        if plan.knobs.rows_ahead:
+            for tap in range(plan.tap_rows):
+                self._tap_row(tap, group, place)
+        else:
+            loop_over("tap_row", plan.tap_rows, lambda tap: self._tap_row(tap, group, place))
         self.let_other_start(group, plan.groups * 2 // 3)
         if not self._in_order:
             self._release_before(group)
@@ -281,7 +285,7 @@ class Iteration(OwnRows):
         the last fragment."""
         plan = self.block.plan
         bodies, (tap_row, group, place) = plan.steps // plan.unroll, here
-        held = tap_row if plan.knobs.resident else place
+        held = tap_row if plan.knobs.holds_rows else place
         per_body = plan.unroll * plan.halves * plan.block_step // 16
 
         def body(body_index: Any) -> None:
@@ -296,7 +300,7 @@ class Iteration(OwnRows):
                         with when(True if bodies == 1 else body_index == bodies - 1):
                             before_last()
                     self._fragment(descriptors, offset, step, tap, (low, high, narrow), held)
-            if place == plan.groups_together - 1:
+            if place == plan.groups_together - 1 and (not plan.knobs.rows_ahead or tap_row == plan.tap_rows - 1):
                 self.fetch.end_body()
             self.let_other_begin(tap_row, group, body_index)
 

@@ -50,7 +50,7 @@ def pipeline(block: Block, weights: type[Fetch] = Fetch, iteration: type[Iterati
 
 
 def _first_weights(block: Block, fetch: Fetch) -> None:
-    if block.plan.knobs.resident:
+    if block.plan.knobs.holds_rows:
         return  # as many registers as they stay in, a thread has only later
     with when(block.warpgroup < block.plan.knobs.consumers):
         fetch.start()
@@ -67,7 +67,7 @@ def _roles(
         with T.Then():
             if uneven:
                 op.set_registers(consumer_registers, more=True)
-            if config.resident:
+            if config.holds_rows:
                 fetch.start()
             _store_first(block, where, held)
             if config.cluster_split_k > 1:
