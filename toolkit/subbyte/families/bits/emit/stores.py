@@ -93,7 +93,7 @@ class Stores:
         """Only where a pixel of the block is one of the layer's, before pooling."""
         plan, w = self.plan, self.plan.view
         conditions = []
-        if plan.pixels_per_row > w.q:
+        if plan.pixels_per_row * plan.config.row_parts > w.q:
             conditions.append(column < w.q)
         if plan.tiles * TILE_PIXELS > plan.pixels_per_row * plan.config.tile_rows or plan.config.run_on:
             conditions.append(row < plan.config.tile_rows)
