@@ -197,7 +197,8 @@ def coordinates(plan: BitsPlan, buffers: Mapping[str, Any]) -> Block:
     whole, parts, first_column = bind("place", index // plan.slices), plan.config.row_parts, 0
     place = whole if parts == 1 else bind("rows_place", whole // parts)
     if parts > 1:
-        first_column = bind("first_column", whole % parts * (plan.row_tiles * TILE_PIXELS))
+        part = whole % parts * (plan.row_tiles * TILE_PIXELS)
+        first_column = bind("first_column", op.hidden("first_column", part))  # TVM would think of bytes below 0
     return Block(
         plan, buffers["A"], buffers["Wt"], buffers.get("Prm"), buffers["Out"], buffers.get("Res"), buffers.get("Sum"),
         shared,
