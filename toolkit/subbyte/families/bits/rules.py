@@ -83,11 +83,9 @@ def sizes(plan: BitsPlan) -> str | None:
 
 def _parts_of_rows(plan: BitsPlan) -> str | None:
     """Blocks that share a row."""
-    config, fused = plan.config, plan.fusion
+    config = plan.config
     if config.run_on or config.counted:
         return "tiles: parts of rows (row_parts) go neither with run_on nor with counted"
-    if fused.sums or fused.pool > 1:
-        return "fusion: parts of rows (row_parts) are neither pooled nor added to"
     if config.row_parts * plan.row_tiles - ceil_div(plan.view.q, TILE_PIXELS) >= plan.row_tiles:
         return f"tiles: {config.row_parts} parts of rows with {plan.view.q} outputs, in tiles of {TILE_PIXELS}"
     return None

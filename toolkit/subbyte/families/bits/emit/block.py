@@ -113,7 +113,7 @@ class TilePlace:
     """Output column where the block's share of the rows begins."""
 
     @classmethod
-    def of(cls, plan: BitsPlan, tile: Any) -> TilePlace:
+    def of(cls, plan: BitsPlan, tile: Any, origin: Any = 0) -> TilePlace:
         """Of the first tile of turn number ``tile``."""
         if plan.config.run_on:
             first = bind("first", tile * TILE_PIXELS)
@@ -121,7 +121,7 @@ class TilePlace:
             return cls(row, bind("column", first - row * plan.pitch))
         row = bind("row", tile // plan.row_tiles)
         column = bind("column", (tile - row * plan.row_tiles) * TILE_PIXELS)
-        return cls(row * plan.config.turn_rows, column)
+        return cls(row * plan.config.turn_rows, column, origin)
 
     def below(self, further: int) -> TilePlace:
         """Of the tile so many rows below."""

@@ -109,7 +109,7 @@ class Stores:
         rows, columns = w.p // by, w.q // by
         y, x = bind("window_row", (self.block.first_row + row) // by), bind("window_column", column // by)
         conditions = []
-        if plan.pixels_per_row > columns * by:
+        if plan.pixels_per_row * plan.config.row_parts > columns * by:
             conditions.append(x < columns)
         if w.p % plan.config.tile_rows:
             conditions.append(y < rows)
@@ -125,7 +125,7 @@ class Stores:
                 yield
             return
         conditions = []
-        if plan.pixels_per_row > plan.out_columns * pool:
+        if plan.pixels_per_row * plan.config.row_parts > plan.out_columns * pool:
             conditions.append(column < plan.out_columns)
         if w.p % plan.config.tile_rows:
             conditions.append(self._output_row(row) < plan.out_rows)
