@@ -29,6 +29,7 @@ BIT_PLANES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         "n8h5w12c64k64r3s3p1:w1a2", "bits-tr4-oc64-co2-tu2-db1-st1-pr1", "sm_90a", {},
     ),
     "bits, windows counted": ("n8h4w10c64k64r3s3p1:w1a2", "bits-tr4-oc64-co1-tu2-db1-ct1-pr1", "sm_90a", {}),
+    "bits, rows in parts": ("n9h4w17c64k64r3s3p1:w1a2", "bits-tr2-oc64-co2-rp2-db1-pr1", "sm_90a", {}),
     "bits, sums": ("n9h2w4c200k70r3s3p1:w1a1", "bits-tr2-oc64-co2", "sm_90a", {"output": "int32"}),
     "bits, whole values": ("n8h24w24c3k64r7s7p3u4:w1a8o1:bipolar.signed", "bits-tr1-oc64-co1-wv1", "sm_90a", {}),
     "bits, added and kept": (

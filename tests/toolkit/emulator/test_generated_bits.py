@@ -18,7 +18,7 @@ KERNEL = GeneratedBits("n8h5w5c128k32r3s3p1:w1a1", channels=32, tile_rows=5, con
 """An odd number of pieces, nine border classes, rows that come while others are multiplied."""
 RUN_ON = GeneratedBits("n8h4w6c96k32r5s5p2:w1a1:minus", channels=32, tile_rows=3, run_on=1, consumers=1)
 COUNTED = GeneratedBits("n8h5w5c128k32r3s3p1:w1a1", channels=32, tile_rows=5, consumers=2, counted=1)
-Descriptor = Callable[[Any, int, int, int], Any]
+Descriptor = Callable[..., Any]
 descriptor: Descriptor = multiply.descriptor
 class_of = epilogue.class_of
 EXPECTED_BYTES = r"(expect_tx\w+\(\(\(base \+ \(uint\)\d+\) \+ \(\(\(uint\)staged\).*\(uint\))\d+\)"
@@ -34,8 +34,8 @@ TEXTS = [
 ]  # fmt: skip
 
 
-def swapped(address: Any, offset: int, piece: int, core: int) -> Any:
-    return descriptor(address, offset, core, piece)
+def swapped(address: Any, offset: int, piece: int, core: int, *nothing: Any) -> Any:
+    return descriptor(address, offset, core, piece, *nothing)
 
 
 def class_off_by_one(classes: tuple[int, ...], index: Any) -> Any:

@@ -53,6 +53,12 @@ KERNELS = {
     ),
     "two of four multiply at a time": ("n8h3w9c130k32r3s3p1:w2a2", {
         "channels": 32, "tile_rows": 3, "consumers": 4, "stagger": 2, "doubled": 1}),
+    "rows in two parts": (
+        "n9h4w17c64k64r3s3p1:w1a2", {"paired_rows": 1, "tile_rows": 2, "consumers": 2, "row_parts": 2, "doubled": 1},
+    ),
+    "rows in three parts, stride 2, plus beyond the border": (
+        "n3h5w34c70k40r5s5p2u2:w1a1:plus", {"channels": 32, "consumers": 1, "tile_rows": 2, "row_parts": 3},
+    ),
     "two rows share an input block": (
         "n8h4w4c64k128r3s3p1:w1a1:minus", {"paired_rows": 1, "channels": 128, "tile_rows": 2},
     ),

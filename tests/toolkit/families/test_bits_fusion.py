@@ -56,6 +56,17 @@ KERNELS = {
         "n8h8w8c64k128r3s3p1u2:w1a2", "uint2+addpool2x64b32",
         {"tile_rows": 2, "channels": 64, "consumers": 1, "doubled": 1},
     ),
+    "added and kept in parts of rows": (
+        "n3h5w19c64k64r3s3p1:w1a1", "bipolar1+add64+keep", {"tile_rows": 4, "consumers": 1, "row_parts": 2},
+    ),
+    "windows kept in parts of rows": (
+        "n3h5w18c64k64r3s3p1:w1a1", "bipolar1+add64+keeppool2",
+        {"tile_rows": 4, "turn_rows": 2, "consumers": 1, "row_parts": 2},
+    ),
+    "pooled in parts of rows": (
+        "n3h5w19c64k64r3s3p1:w1a1", "bipolar1+pool2",
+        {"tile_rows": 4, "turn_rows": 2, "paired_rows": 1, "row_parts": 3},
+    ),
     "pooled, then compared": ("n3h7w9c64k70r3s3p1:w1a2", "uint2+pool2", {"tile_rows": 4, "turn_rows": 2, "doubled": 1}),
     "compared, then pooled": ("n8h4w8c64k32r3s3p1:w1a2", "uint2+pool2after", {
         "tile_rows": 4, "turn_rows": 2, "channels": 32, "doubled": 1, "consumers": 1}),

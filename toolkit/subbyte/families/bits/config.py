@@ -27,6 +27,10 @@ class BitsConfig(Configuration):
         "ro", flag(), "1 = tiles of 8 pixels run on from one output row into the next (stride 1); 0 = they end with it",
         default=0,
     )  # fmt: skip
+    row_parts: int = knob(
+        "rp", whole(1, 8), "blocks along an output row: each has its share of tiles, and copies what they read",
+        default=1,
+    )  # fmt: skip
     doubled: int = knob(
         "db", flag(), "1 = one set of sums, doubled between planes of activations; 0 = a set for each plane", default=0
     )

@@ -51,7 +51,7 @@ class BitsPlan(BitsGeometry):
     @property
     def places(self) -> int:
         """Blocks that differ in their pixels."""
-        return self.view.batch_groups * self.segments
+        return self.view.batch_groups * self.segments * self.config.row_parts
 
     @property
     def operand_form(self) -> str:

@@ -36,6 +36,7 @@ class RingConfig(Configuration):
     tile_rows: ClassVar[int] = 1
     turn_rows: ClassVar[int] = 1
     run_on: ClassVar[int] = 0
+    row_parts: ClassVar[int] = 1
     doubled: ClassVar[int] = 0
     stagger: ClassVar[int] = 0
     counted: ClassVar[int] = 0

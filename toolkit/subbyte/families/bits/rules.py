@@ -11,12 +11,12 @@ from subbyte.families.bits.geometry import WORKING_REGISTERS
 from subbyte.families.bits.plan import BitsPlan
 from subbyte.families.bits.ring import rules as ring
 from subbyte.families.bits.ring.plan import RingPlan
-from subbyte.families.bits.tiles import PAIR_CHANNELS
+from subbyte.families.bits.tiles import PAIR_CHANNELS, TILE_PIXELS
 from subbyte.families.shared.bit_rules import bit_operands, compared_output, compared_range
 from subbyte.numerics.fusion import SEPARATOR
 from subbyte.numerics.reference import accumulator_bound
 from subbyte.numerics.residual import GROUP_CHANNELS, LARGEST, NARROW, WIDE
-from subbyte.workload.conv import ConvWorkload
+from subbyte.workload.conv import ConvWorkload, ceil_div
 from subbyte.workload.precision import SUMS
 
 WIDEST_PIECE = 0x3FFF * 16
@@ -60,6 +60,8 @@ def sizes(plan: BitsPlan) -> str | None:
         return f"tiles: {config.channels} output channels of a layer with {w.k}"
     if config.run_on and w.stride > 1:
         return "tiles: run_on needs stride 1: pixels of two rows are not equally far apart"
+    if config.row_parts > 1 and (reason := _parts_of_rows(plan)):
+        return reason
     if config.tile_rows % config.turn_rows or (config.turn_rows > 1 and config.run_on):
         return f"tiles: {config.turn_rows} rows of a turn divide those of a block ({config.tile_rows}), without run_on"
     if config.consumers > plan.turns:
@@ -77,6 +79,16 @@ def sizes(plan: BitsPlan) -> str | None:
     if config.paired_rows and min(w.c, w.k) > PAIR_CHANNELS:
         return f"layout: {PAIRS} holds at most {PAIR_CHANNELS} channels, not {min(w.c, w.k)}"
     return _paired_rows(plan) if plan.paired_rows else None
+
+
+def _parts_of_rows(plan: BitsPlan) -> str | None:
+    """Blocks that share a row."""
+    config = plan.config
+    if config.run_on or config.counted:
+        return "tiles: parts of rows (row_parts) go neither with run_on nor with counted"
+    if config.row_parts * plan.row_tiles - ceil_div(plan.view.q, TILE_PIXELS) >= plan.row_tiles:
+        return f"tiles: {config.row_parts} parts of rows with {plan.view.q} outputs, in tiles of {TILE_PIXELS}"
+    return None
 
 
 def _paired_rows(plan: BitsPlan) -> str | None:

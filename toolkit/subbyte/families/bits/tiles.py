@@ -133,7 +133,7 @@ class BitsTiles(BitSizes):
     @property
     def tile(self) -> tuple[int, int]:
         """Rows and columns of output pixels of a block."""
-        return self.config.tile_rows, self.view.q
+        return self.config.tile_rows, min(self.view.q, self.row_tiles * TILE_PIXELS)
 
     @property
     def columns(self) -> int:
@@ -162,8 +162,8 @@ class BitsTiles(BitSizes):
 
     @property
     def row_tiles(self) -> int:
-        """Instruction tiles of an output row, where they end with it."""
-        return ceil_div(self.view.q, TILE_PIXELS)
+        """Instruction tiles of a block's share of an output row, where they end with it."""
+        return ceil_div(ceil_div(self.view.q, TILE_PIXELS), self.config.row_parts)
 
     @property
     def tiles(self) -> int:
@@ -192,7 +192,7 @@ class BitsTiles(BitSizes):
         if self.config.run_on:
             return w.w + w.pad
         last = (self.row_tiles * TILE_PIXELS - 1) * w.stride + (w.s - 1) * w.dilation + 1
-        return max(w.w + w.pad, last)
+        return max(w.w + w.pad, last) if self.config.row_parts == 1 else last
 
     @property
     def image_rows(self) -> int:

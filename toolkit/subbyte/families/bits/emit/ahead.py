@@ -29,6 +29,9 @@ class Ahead:
     """Of each tile of a turn what is added."""
     following: list[Any] = field(default_factory=list)
 
+    def _place(self, tile: Any) -> TilePlace:
+        return TilePlace.of(self.plan, tile, self.shortcut.stores.block.first_column)
+
     @property
     def _single(self) -> bool:
         return self.plan.fusion.residual > 0 and self.plan.fusion.residual_pool == 1
@@ -41,7 +44,7 @@ class Ahead:
         self.held = [registers("residual", plan.residual_registers) for _ in rows]
         if plan.loads_ahead:
             self.following = [registers("following", plan.residual_registers) for _ in rows]
-            self._load(TilePlace.of(plan, self.warpgroup), self.held)
+            self._load(self._place(self.warpgroup), self.held)
             self._fetch(self.warpgroup, 1)
 
     def before(self, place: TilePlace, tile: Any) -> None:
@@ -55,7 +58,7 @@ class Ahead:
         if self.plan.loads_ahead:
             beyond = tile + self.plan.config.consumers
             with when(beyond < self.plan.turns):
-                self._load(TilePlace.of(self.plan, beyond), self.following)
+                self._load(self._place(beyond), self.following)
             self._fetch(tile, 2)
 
     def added(self, place: TilePlace, further: int) -> Any:
@@ -77,6 +80,6 @@ class Ahead:
         if plan.turns > turns * plan.config.consumers:
             beyond = tile + turns * plan.config.consumers
             with when(beyond < plan.turns):
-                place = TilePlace.of(plan, beyond)
+                place = self._place(beyond)
                 for further in range(plan.config.turn_rows):
                     self.shortcut.fetch(place.below(further))

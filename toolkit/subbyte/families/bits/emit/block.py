@@ -41,11 +41,23 @@ class Block:
     """Group of 8 images."""
     first_row: Any
     """First output row."""
+    first_column: Any
+    """First output column."""
 
     @property
     def units(self) -> Any:
         """The base in units of 16 bytes, as descriptors count: shared memory has fewer than 2^14 of them."""
         return self.base >> T.uint32(4)
+
+    def row_span(self) -> tuple[Any, Any, Any]:
+        """Of each staged row: the first column of the image that it holds, how many there are, and how many pixels
+        stand before them that are none of the image."""
+        plan, w = self.plan, self.plan.view
+        if plan.config.row_parts == 1:
+            return 0, w.w, w.pad
+        start = self.first_column * w.stride - w.pad
+        first = bind("first_pixel", T.max(start, 0))
+        return first, bind("pixels", T.min(start + plan.pitch, w.w) - first), bind("before", first - start)
 
     @property
     def first_input(self) -> Any:
@@ -97,9 +109,11 @@ class TilePlace:
 
     row: Any
     column: Any
+    origin: Any = 0
+    """Output column where the block's share of the rows begins."""
 
     @classmethod
-    def of(cls, plan: BitsPlan, tile: Any) -> TilePlace:
+    def of(cls, plan: BitsPlan, tile: Any, origin: Any = 0) -> TilePlace:
         """Of the first tile of turn number ``tile``."""
         if plan.config.run_on:
             first = bind("first", tile * TILE_PIXELS)
@@ -107,11 +121,11 @@ class TilePlace:
             return cls(row, bind("column", first - row * plan.pitch))
         row = bind("row", tile // plan.row_tiles)
         column = bind("column", (tile - row * plan.row_tiles) * TILE_PIXELS)
-        return cls(row * plan.config.turn_rows, column)
+        return cls(row * plan.config.turn_rows, column, origin)
 
     def below(self, further: int) -> TilePlace:
         """Of the tile so many rows below."""
-        return self if not further else TilePlace(self.row + further, self.column)
+        return self if not further else TilePlace(self.row + further, self.column, self.origin)
 
     def first_input(self, block: Block) -> Any:
         """Index of the staged pixel at the top left of the tile's first window."""
@@ -120,7 +134,7 @@ class TilePlace:
 
     def pixel(self, plan: BitsPlan, further: Any) -> TilePlace:
         """Of the pixel ``further`` than the first, 0 to 7."""
-        column = bind("column", self.column + further)
+        column = bind("column", self.column + further + self.origin)
         if not plan.config.run_on:
             return TilePlace(self.row, column)
         if plan.pitch < TILE_PIXELS:
@@ -134,15 +148,17 @@ class TilePlace:
 class Walk:
     """A warpgroup's way over its turns: the place of each from the one before, without a division."""
 
-    def __init__(self, plan: BitsPlan, warpgroup: Any) -> None:
-        self._plan = plan
+    def __init__(self, block: Block, warpgroup: Any) -> None:
+        self._plan = plan = block.plan
+        self._origin = block.first_column
         self._at = registers("at", 2, "int32")
         first = TilePlace.of(plan, warpgroup)
         self._set(first.row // plan.config.turn_rows, first.column)
 
     def place(self) -> TilePlace:
         """Of this turn."""
-        return TilePlace(bind("row", self._at[0]) * self._plan.config.turn_rows, bind("column", self._at[1]))
+        row = bind("row", self._at[0]) * self._plan.config.turn_rows
+        return TilePlace(row, bind("column", self._at[1]), self._origin)
 
     def on(self) -> None:
         """To the warpgroup's next turn."""
@@ -178,7 +194,11 @@ def indices(plan: BitsPlan) -> tuple[Any, Any, Any, Any]:
 def coordinates(plan: BitsPlan, buffers: Mapping[str, Any]) -> Block:
     """The block that a thread belongs to, from its indices in the grid."""
     index, thread, shared, warp = indices(plan)
-    place = bind("place", index // plan.slices)
+    whole, parts, first_column = bind("place", index // plan.slices), plan.config.row_parts, 0
+    place = whole if parts == 1 else bind("rows_place", whole // parts)
+    if parts > 1:
+        part = whole % parts * (plan.row_tiles * TILE_PIXELS)
+        first_column = bind("first_column", op.hidden("first_column", part))  # TVM would think of bytes below 0
     return Block(
         plan, buffers["A"], buffers["Wt"], buffers.get("Prm"), buffers["Out"], buffers.get("Res"), buffers.get("Sum"),
         shared,
@@ -189,4 +209,5 @@ def coordinates(plan: BitsPlan, buffers: Mapping[str, Any]) -> Block:
         slice_=bind("slice", index % plan.slices),
         group=bind("group", place // plan.segments),
         first_row=bind("first_row", place % plan.segments * plan.config.tile_rows),
+        first_column=first_column,
     )  # fmt: skip

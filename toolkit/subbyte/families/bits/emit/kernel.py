@@ -66,7 +66,7 @@ def _consume(block: Block) -> None:
     ahead.begin()
     consumers = plan.config.consumers
     turns = -(-plan.turns // consumers)
-    walk = Walk(plan, warpgroup)
+    walk = Walk(block, warpgroup)
     with loop("turn", turns, T.serial) as turn:
         tile = bind("tile", turn * consumers + warpgroup)
         order = Stagger(plan, turns, turn, warpgroup)

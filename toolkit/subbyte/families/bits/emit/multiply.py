@@ -13,6 +13,8 @@ from subbyte.tirx.emit import bind, registers
 
 _UNIT = 16
 """Bytes in which a descriptor counts."""
+_ROW_BITS = 20
+"""More than the number of an output row has."""
 
 
 def multiply(block: Block, place: TilePlace) -> list[list[Any]]:
@@ -29,6 +31,7 @@ def multiply(block: Block, place: TilePlace) -> list[list[Any]]:
     units = T.cast(first_pixel * (plan.pixel_bytes // _UNIT), "uint32")
     a = bind("rows_at", block.units + units)
     b = bind("weights_at", block.units + T.uint32(plan.weight_base // _UNIT) + variant)
+    nothing = _nothing(place)
     op.wgmma_fence()
     order = range(plan.planes - 1, -1, -1) if plan.config.doubled else range(plan.planes)
     for number, plane in enumerate(order):
@@ -38,7 +41,7 @@ def multiply(block: Block, place: TilePlace) -> list[list[Any]]:
                 _double(into, plan.sums, plan.doubling(plane), len(tiles) - 1)
             for step in range(plan.steps):
                 first = step == 0 and not (number and plan.config.doubled)
-                _instruction(block, into, a, b, step, plane, tile, first)
+                _instruction(block, into, (a, b), nothing, step, plane, tile, first)
             if number == len(order) - 1 or plan.config.doubled:
                 op.wgmma_commit()
     return counts
@@ -53,22 +56,42 @@ def _double(sums: Any, count: int, factor: int, others: int) -> None:
     op.wgmma_fence()
 
 
-def _instruction(block: Block, into: Any, a: Any, b: Any, step: int, plane: int, tile: int, first: bool) -> None:
+def _nothing(place: TilePlace) -> tuple[Any, Any]:
+    """0 for the upper words of all descriptors of a turn, of rows and of weights.
+
+    They are constants, but the assembler writes constants anew before every instruction: two of five around a product.
+    What it cannot know stays in its register, if both words differ and it is computed within the turn. So they
+    take part in bits of the row's number that are 0.
+    """
+    zero = bind("no_row", T.cast(op.hidden("row_word", place.row), "uint32") >> T.uint32(_ROW_BITS))
+    return zero, bind("no_rows", zero + zero)
+
+
+def _instruction(
+    block: Block,
+    into: Any,
+    at: tuple[Any, Any],
+    nothing: tuple[Any, Any],
+    step: int,
+    plane: int,
+    tile: int,
+    first: bool,
+) -> None:
     plan = block.plan
     start, distance = plan.step(step)
     below, variant = plan.below(tile)
     start += plane * CORE_BYTES + below
-    image_step = plan.view.stride * plan.pixel_bytes
     piece = plan.n * PIECE_BYTES
-    left = descriptor(a, start, distance, image_step)
-    right = descriptor(b, step * 2 * piece + variant, piece, CORE_BYTES)
+    left = descriptor(at[0], start, distance, plan.view.stride * plan.pixel_bytes, nothing[0])
+    right = descriptor(at[1], step * 2 * piece + variant, piece, CORE_BYTES, nothing[1])
     adds = T.ptx.pred(T.uint32(0 if first else 1))
     op.emit(T.ptx[plan.atom.ptx](*[into[i] for i in range(plan.sums)], left, right, adds))
 
 
-def descriptor(address: Any, offset: int, piece: int, core: int) -> Any:
+def descriptor(address: Any, offset: int, piece: int, core: int, nothing: Any = None) -> Any:
     """The matrix descriptor of what begins ``offset`` bytes behind an address in units of 16 bytes: no swizzle,
     ``piece`` bytes from one 128 bits of K to the next, ``core`` from one 8 rows to the next (PTX ISA, matrix
-    descriptor)."""
+    descriptor). ``nothing``: a 0 to be added to the upper word."""
     low = address + T.uint32(offset // _UNIT + (piece // _UNIT << 16))
-    return (T.uint64(core // _UNIT) << T.uint64(32)) | T.cast(low, "uint64")
+    high = T.uint64(core // _UNIT) if nothing is None else T.cast(nothing + T.uint32(core // _UNIT), "uint64")
+    return (high << T.uint64(32)) | T.cast(low, "uint64")

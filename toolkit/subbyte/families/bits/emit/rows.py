@@ -35,9 +35,12 @@ def set_up(block: Block) -> None:
 
 
 def copy_rows(block: Block) -> None:
-    """One thread copies every staged row that the image has, whole, to where the instructions read it."""
+    """One thread copies every staged row that the image has, or the block's part of it, to where instructions read."""
     plan, w = block.plan, block.plan.view
-    row_bytes = w.w * plan.pixel_bytes
+    first, pixels, before = block.row_span()
+    row_bytes, stored_bytes = pixels * plan.pixel_bytes, w.w * plan.pixel_bytes
+    if plan.config.row_parts > 1:
+        row_bytes = bind("part_bytes", T.cast(row_bytes, "uint32"))
     if plan.config.dependent_launch:
         op.wait_for_previous_launch()
     with loop("staged", plan.staged_rows, T.serial) as staged:
@@ -45,9 +48,11 @@ def copy_rows(block: Block) -> None:
         barrier = block.row_barrier(T.cast(staged, "uint32"))
         with T.If(T.And(y >= 0, y < plan.image_rows)):
             with T.Then():
-                op.barrier_expect(barrier, T.uint32(row_bytes))
-                target = block.base + T.cast((staged * plan.pitch + w.pad) * plan.pixel_bytes, "uint32")
-                word = (block.group * plan.image_rows + y) * (row_bytes // 4)
+                op.barrier_expect(barrier, T.uint32(row_bytes) if plan.config.row_parts == 1 else row_bytes)
+                target = block.base + T.cast((staged * plan.pitch + before) * plan.pixel_bytes, "uint32")
+                word = (block.group * plan.image_rows + y) * (stored_bytes // 4)
+                if plan.config.row_parts > 1:
+                    word = word + first * (plan.pixel_bytes // 4)
                 op.bulk_copy(target, block.activations.ptr_to([word]), row_bytes, barrier)
             with T.Else():
                 op.barrier_arrive(barrier)
@@ -59,6 +64,9 @@ def fill_border(block: Block) -> None:
     """All consumers write the pixels beyond the image: zeros, or the code that padding means in the true channels."""
     plan, w = block.plan, block.plan.view
     pieces = plan.pixel_bytes // PIECE_BYTES
+    if plan.config.row_parts > 1:
+        _fill_parts(block, pieces)
+        return
     beside = plan.pitch - w.w
     if beside:
         with _turns(block, "beside", plan.staged_rows * beside * pieces) as index:
@@ -74,6 +82,18 @@ def fill_border(block: Block) -> None:
         y = bind("y", block.first_input + row)
         with when(T.Or(y < 0, y >= plan.image_rows)), _turns(block, "piece", w.w * pieces) as index:
             _fill(block, row * plan.pitch + w.pad + index // pieces, index % pieces)
+
+
+def _fill_parts(block: Block, pieces: int) -> None:
+    """The same where blocks share rows: of rows beyond the image everything, of others what is beside it."""
+    plan = block.plan
+    _, pixels, before = block.row_span()
+    with _turns(block, "staged_piece", plan.staged_rows * plan.pitch * pieces) as index:
+        row, at = bind("row", index // (plan.pitch * pieces)), bind("at", index % (plan.pitch * pieces))
+        y, column = bind("y", block.first_input + row), bind("column", at // pieces)
+        beside = T.Or(column < before, column >= before + pixels)
+        with when(T.Or(beside, T.Or(y < 0, y >= plan.image_rows))):
+            _fill(block, row * plan.pitch + column, at % pieces)
 
 
 class _turns:

@@ -93,7 +93,7 @@ class Stores:
         """Only where a pixel of the block is one of the layer's, before pooling."""
         plan, w = self.plan, self.plan.view
         conditions = []
-        if plan.pixels_per_row > w.q:
+        if plan.pixels_per_row * plan.config.row_parts > w.q:
             conditions.append(column < w.q)
         if plan.tiles * TILE_PIXELS > plan.pixels_per_row * plan.config.tile_rows or plan.config.run_on:
             conditions.append(row < plan.config.tile_rows)
@@ -109,7 +109,7 @@ class Stores:
         rows, columns = w.p // by, w.q // by
         y, x = bind("window_row", (self.block.first_row + row) // by), bind("window_column", column // by)
         conditions = []
-        if plan.pixels_per_row > columns * by:
+        if plan.pixels_per_row * plan.config.row_parts > columns * by:
             conditions.append(x < columns)
         if w.p % plan.config.tile_rows:
             conditions.append(y < rows)
@@ -125,7 +125,7 @@ class Stores:
                 yield
             return
         conditions = []
-        if plan.pixels_per_row > plan.out_columns * pool:
+        if plan.pixels_per_row * plan.config.row_parts > plan.out_columns * pool:
             conditions.append(column < plan.out_columns)
         if w.p % plan.config.tile_rows:
             conditions.append(self._output_row(row) < plan.out_rows)

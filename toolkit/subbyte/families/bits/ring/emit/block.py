@@ -98,6 +98,7 @@ def coordinates(plan: RingPlan, buffers: Mapping[str, Any]) -> RingBlock:
         slice_=None,
         group=T.int32(0),
         first_row=T.int32(0),
+        first_column=0,
         rank=bind("rank", index % plan.cluster),
         cluster=bind("cluster", index // plan.cluster),
     )  # fmt: skip
