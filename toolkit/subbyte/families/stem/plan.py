@@ -139,9 +139,25 @@ class StemPlan:
         return 0 if self.output == SUMS else 3 * 4 * self.config.filters
 
     @property
+    def begun(self) -> bool:
+        """Sums begin with what the floating-point form of requantization adds to them."""
+        return self.output != SUMS and self.requant == "fixed"
+
+    @property
+    def begun_base(self) -> int:
+        """What sums begin with: of channels 2 j and 2 j + 1 of lane q of a quad twice two words, [tile row][j][q]. Each
+        tile row has its own, or the compiler would read the first one's and copy registers: an instruction for each."""
+        return self.parameter_base + self.parameter_bytes
+
+    @property
+    def begun_bytes(self) -> int:
+        """Of a tile row."""
+        return 8 * self.config.filters if self.begun else 0
+
+    @property
     def rows_base(self) -> int:
         """The first buffer of input rows."""
-        return ceil_div(self.parameter_base + self.parameter_bytes, 128) * 128
+        return ceil_div(self.begun_base + self.config.tile_rows * self.begun_bytes, 128) * 128
 
     @property
     def staged_rows(self) -> int:

@@ -86,7 +86,7 @@ class Epilogue:
         held = registers("parameters", 3 * WORD_CHANNELS)
         channel = T.cast((self.first_word + word) * WORD_CHANNELS, "uint32")
         at = bind("parameters_at", self.block.base + T.uint32(plan.parameter_base) + channel * T.uint32(4))
-        for line in range(3):
+        for line in range(int(plan.begun), 3):  # the first one is in the sums
             for half in range(2):
                 address = at + T.uint32(4 * (line * plan.config.filters + 4 * half))
                 op.load_shared16(held, address, line * WORD_CHANNELS + 4 * half)
@@ -97,9 +97,8 @@ class Epilogue:
         plan, value = self.block.plan, self._sum(sums, row, pixel, word * WORD_CHANNELS + channel)
         if plan.requant != "fixed":
             return requantize(plan, value, [T.cast(one, "int32") for one in parameters[channel]])
-        added, *line = parameters[channel]
-        factor, offset = (T.reinterpret("float32", one) for one in line)
-        return by_float(plan, value + T.cast(added, "int32"), factor, offset)
+        factor, offset = (T.reinterpret("float32", one) for one in parameters[channel][1:])
+        return by_float(plan, value, factor, offset)
 
     def _store_words(self, packed: Any, first: int, p: Any, q: Any) -> None:
         if self.words == 3:  # they may belong to two blocks of channels

@@ -9,7 +9,7 @@ from tvm.script import tirx as T
 from subbyte.families.stem.emit.block import Block, coordinates
 from subbyte.families.stem.emit.copies import copy_rows, set_up
 from subbyte.families.stem.emit.epilogue import Epilogue
-from subbyte.families.stem.emit.multiply import Places, multiply, places
+from subbyte.families.stem.emit.multiply import Places, begin_sums, multiply, places
 from subbyte.families.stem.plan import StemPlan
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, every, loop, when
@@ -34,8 +34,12 @@ def _body(plan: StemPlan, activations: Any, output: Any, parameters: Any, weight
         copy_rows(block, block.first_rows, T.uint32(0), expect=False)
     T.evaluate(T.cuda.cta_sync())
     where, epilogue = places(block), Epilogue(block)
-    if plan.config.turns == 1:
+    if plan.begun:
         block.wait(block.barrier(T.uint32(0)), T.uint32(0))
+        begin_sums(block)
+    if plan.config.turns == 1:
+        if not plan.begun:
+            block.wait(block.barrier(T.uint32(0)), T.uint32(0))
         _turn(block, where, epilogue, T.uint32(0), block.first_rows)
         return
     with loop("turn", plan.config.turns, T.serial) as turn:

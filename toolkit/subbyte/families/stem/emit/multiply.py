@@ -12,7 +12,7 @@ from subbyte.families.stem.emit.block import Block
 from subbyte.families.stem.plan import StemPlan
 from subbyte.families.stem.strips import LANES, WORD_BYTES
 from subbyte.tirx import instructions as op
-from subbyte.tirx.emit import bind, registers
+from subbyte.tirx.emit import bind, registers, when
 
 CORE = 128
 """Bytes of a core matrix: 8 output channels by 16 bytes of K. Both of a step's K lie behind each other, then the next 8
@@ -23,13 +23,18 @@ IN_FLIGHT = 1
 """Groups of instructions that may be unfinished while the next operand is split."""
 
 
+BEGUN_BYTES = 64
+"""What the sums of a quad's lanes in 8 columns begin with."""
+
+
 @dataclass
 class Places:
     """Of a lane, whatever the tile: byte offsets of its word, for each step of the period, in the window of the warp's
-    first pixel; the weights' descriptor."""
+    first pixel; the weights' descriptor; the byte address of what its sums begin with."""
 
     words: list[Any]
     weights: Any
+    begun: Any
 
 
 def places(block: Block) -> Places:
@@ -45,7 +50,22 @@ def places(block: Block) -> Places:
         found.append(bind("word", T.cast(word * WORD_BYTES + block.image * 4, "uint32")))
     descriptor = registers("descriptor", 1)
     op.describe(descriptor[0], block.base, CORE // 16 << 16)
-    return Places(found, bind("weights_at", descriptor[0]))
+    begun = bind("begun_at", block.base + T.cast(plan.begun_base + quad * (BEGUN_BYTES // LANES), "uint32"))
+    return Places(found, bind("weights_at", descriptor[0]), begun)
+
+
+def begin_sums(block: Block) -> None:
+    """Write what sums begin with, once parameters are there: a thread for each two channels."""
+    plan = block.plan
+    filters = plan.config.filters
+    with when(block.thread < filters // 2):
+        quad, pair = block.thread // (filters // 8), block.thread % (filters // 8)
+        first = plan.parameter_base // 4 + quad * (filters // 4) + pair * 2
+        added = [bind("added", block.shared[first + parity]) for parity in range(2)]
+        for row in range(plan.config.tile_rows):
+            place = plan.begun_base + row * plan.begun_bytes + pair * BEGUN_BYTES + quad * (BEGUN_BYTES // LANES)
+            op.store_shared16(block.base + T.cast(place, "uint32"), [*added, *added])
+    T.evaluate(T.cuda.cta_sync())
 
 
 def multiply(block: Block, where: Places, buffer: Any, tile: Any) -> Any:
@@ -54,7 +74,10 @@ def multiply(block: Block, where: Places, buffer: Any, tile: Any) -> Any:
     sums = registers("sums", plan.config.tile_rows * plan.row_sums)
     started = registers("started", plan.config.tile_rows)
     for row in range(plan.config.tile_rows):
-        T.buffer_store(started, T.uint32(0), [row])
+        T.buffer_store(started, T.uint32(int(plan.begun)), [row])
+        for first in range(0, plan.row_sums if plan.begun else 0, 4):
+            place = row * plan.begun_bytes + first // 4 * BEGUN_BYTES
+            op.load_shared16(sums, where.begun + T.uint32(place), row * plan.row_sums + first)
     phase, unit = tile % lay.phases, tile // lay.phases
     first = (unit * 8 + block.warp % 4 * 2) * lay.pixel_words + phase * lay.advance // 8
     pixel = bind("pixel", block.buffer_address(buffer) + T.cast(first * WORD_BYTES, "uint32"))
