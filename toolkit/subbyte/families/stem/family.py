@@ -42,6 +42,7 @@ class StemFamily(Family):
     kinds: ClassVar[Mapping[str, str]] = {KIND: "rows, channels, warpgroups and turns of a block on few input channels"}
     features = FEATURES
     starts_plain = False
+    special = True
 
     # ---- plans and spaces ---------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from subbyte.device.arch import Arch
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.families.stem.config import StemConfig
 from subbyte.families.stem.plan import StemPlan
-from subbyte.families.stem.rules import MOST_CHANNELS, hopeless, why_not
+from subbyte.families.stem.rules import hopeless, why_not
 from subbyte.families.stem.strips import strips
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.knob import Value
@@ -59,7 +59,7 @@ class StemSpace(ListedOneByOne):
 
 def value_lists(workload: ConvWorkload) -> dict[str, tuple[int, ...]]:
     """What the space offers for a layer: of segments those that are shared out evenly."""
-    units = strips(workload).units if workload.c <= MOST_CHANNELS else 1
+    units = strips(workload).units
     parts = range(1, min(units, MOST_SEGMENTS) + 1)
     segments = [count for count in parts if ceil_div(units, ceil_div(units, count)) == count]
     return {

@@ -106,6 +106,9 @@ class Strips:
 
 @cache
 def strips(workload: ConvWorkload) -> Strips:
-    """The strips of a layer of at most 8 channels: of those with fewest instructions, fewest bytes."""
-    able = (Strips(workload, channels) for channels in PIXEL_CHANNELS if channels >= workload.c)
+    """The strips of a layer: of those with fewest instructions, fewest bytes. More than 8 channels, which no kernel
+    takes, are whole words."""
+    able = [Strips(workload, channels) for channels in PIXEL_CHANNELS if channels >= workload.c]
+    if not able:
+        return Strips(workload, ceil_div(workload.c, WORD_VALUES) * WORD_VALUES)
     return min(able, key=lambda one: (one.units * one.phases * one.steps, one.form.words * one.form.rows))
