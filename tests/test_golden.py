@@ -26,6 +26,7 @@ SWITCHES: tuple[dict[str, Any], ...] = ({}, {"output": "int32"}, {"requant": "ge
 BIT_PLANES = (
     "bits, two sums a register", "bits, doubled, signed", "bits, pairs of rows, turns in order", "bits, sums",
     "bits, whole values", "bits, added and kept", "bits, pooled", "bmma, common bits",
+    "few channels, phases, segments, turns",
     "bmma, a pair of planes for each warp", "popc",
 )  # fmt: skip
 """The same for kernels on bit planes."""

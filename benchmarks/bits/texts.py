@@ -48,11 +48,13 @@ def layer_cells(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(f"{workload.spec} {output}" for workload, output in found))
 
 
-def likeliest(workload: ConvWorkload, output: str, most: int, name: str = "bits") -> Iterator[Configuration]:
+def likeliest(
+    workload: ConvWorkload, output: str, most: int, name: str = "bits", together: int = ALIKE
+) -> Iterator[Configuration]:
     """The configurations of a family to try; those that read the words that the best known one reads."""
     family, target = family_named(name), arch("sm_90a")
     fused = SEPARATOR in output
-    words = best_known(workload, target, "bits", output=output)[0].to_dict().get("paired_rows", 0)
+    words = best_known(workload, target, name, output=output)[0].to_dict().get("paired_rows", 0)
     alike: Counter[tuple[object, ...]] = Counter()
     for config in family.candidates(workload, target):
         values = config.to_dict()
@@ -61,7 +63,7 @@ def likeliest(workload: ConvWorkload, output: str, most: int, name: str = "bits"
         if fused and family.check(family.plan(workload, config, target, output)) is not None:
             continue
         kind = tuple(values.values())[:2]
-        if alike[kind] < ALIKE:
+        if alike[kind] < together:
             alike[kind] += 1
             yield config
         if alike.total() >= most:
@@ -88,6 +90,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("out", type=Path, help="a file of JSON lines")
     parser.add_argument("--most", type=int, default=10, help="configurations of a cell (default 10)")
     parser.add_argument("--cells", nargs="+", default=[], metavar="CELL", help='"layer" or "layer output"')
+    parser.add_argument("--alike", type=int, default=ALIKE, help="of the same rows and channels, at most (default 4)")
     parser.add_argument("--family", default="bits", help="whose kernels (default bits)")
     parser.add_argument("--networks", nargs="+", default=[], metavar="NAME", help="tcbnn.resnet18@8 ...")
     parser.add_argument("--precisions", nargs="+", default=list(PRECISIONS), metavar="PRECISION")
@@ -99,7 +102,9 @@ def main(arguments: Sequence[str]) -> int:
     for cell in asked.cells or layer_cells(asked.networks) or cells(asked.precisions):
         workload, output = cell_of(cell)
         for config in (
-            before.get(cell, [])[: asked.most] if before else likeliest(workload, output, asked.most, asked.family)
+            before.get(cell, [])[: asked.most]
+            if before
+            else likeliest(workload, output, asked.most, asked.family, asked.alike)
         ):
             plan = family_of(config).plan(workload, config, arch("sm_90a"), output)
             kernel = subbyte.Kernel(plan)

@@ -79,7 +79,7 @@ def test_the_reason_of_a_fallback_is_that_of_the_layer():
 
 def test_narrow_outputs_stay_in_the_wgmma_family():
     for spec in ("n2h4w4c3k8r2s2p0u2", "n8h9w2c64k64r3s3p3d3"):
-        kernel = subbyte.compile(spec, output="int32")
+        kernel = subbyte.compile(spec, family="wgmma", output="int32")
         w = kernel.workload
         assert kernel.config.tile_width == 2
         draw = np.random.default_rng(2).integers

@@ -22,6 +22,8 @@ from subbyte.errors import InvalidInput
 from subbyte.families import config_from_key
 from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.plan import Plan, plan
+from subbyte.families.stem.config import StemConfig
+from subbyte.families.stem.plan import StemPlan
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.kernel import Kernel
@@ -49,7 +51,13 @@ def sparse(spec: str, key: str, zeros: str = "2of4") -> WgmmaPlan:
     return WgmmaPlan(workload(f"{spec}:w4a4:signed-{zeros}.signed"), config, arch("sm_90a"))
 
 
-CASES: dict[str, Plan | WgmmaPlan] = {
+def stem(spec: str, key: str, **options: Any) -> StemPlan:
+    config = config_from_key(key)
+    assert isinstance(config, StemConfig)
+    return StemPlan(workload(spec), config, arch("sm_90a"), **options)
+
+
+CASES: dict[str, Plan | WgmmaPlan | StemPlan] = {
     "one word a lane, padded images and channels": make("n3h5w7c40k20r3s3p1u2", 1, "sm_80"),
     "two words a lane, general": make("n9h3w5c64k65r3s2p1", 2, requant="general"),
     "four words a lane": make("n8h6w6c32k32r1s1", 4),
@@ -70,6 +78,8 @@ CASES: dict[str, Plan | WgmmaPlan] = {
     ),
     "2:4, own rows": sparse("n8h7w7c256k64r3s3p1", "wg24-tw8-tr2-cm1-cr2-sg1-cg4-st3-rr3-la1-sta2-res0"),
     "a list of live blocks": sparse("n8h7w9c70k136r3s3p1", "wgb-tw10-tr1-cm2-sg2-st5-lp2", "blocks30"),
+    "few channels, two phases, two slices": stem("n9h6w37c3k40r3s3p1", "stem-tr2-oc32-co2-sg1-tu2"),
+    "few channels, what no window reaches": stem("n3h10w12c2k64r2s5p1u3", "stem-tr1-oc64-co1-sg1", requant="general"),
     "2:4, an odd block, some channels": sparse("n9h7w9c70k40r3s3p1", "wg24-tw10-tr1-cm1-sg2-st5-res1"),
 }
 FIXED = ["one word a lane, padded images and channels", "four words a lane", "warpgroup, cluster"]

@@ -178,6 +178,8 @@ class Family(FormerNames, ABC):
     """Fields that records of earlier versions name and configurations no longer have, with their usual values."""
     fuses: ClassVar[bool] = False
     """Its kernels can pool, add a residual and keep sums (:class:`subbyte.numerics.fusion.Fusion`)."""
+    special: ClassVar[bool] = False
+    """Its kernels are made for some layers: of others nobody expects one, and its reason is of no interest."""
     slow_to_list: ClassVar[bool] = False
     """Finding all valid configurations of a space takes noticeable time."""
 

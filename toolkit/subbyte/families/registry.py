@@ -20,6 +20,7 @@ _LINES: dict[str, str] = {
     "bmma": "subbyte.families.bmma.family:BMMA",
     "popc": "subbyte.families.popc.family:POPC",
     "condense": "subbyte.families.condense.family:CONDENSE",
+    "stem": "subbyte.families.stem.family:STEM",
 }
 """Name -> where its object is. The order is that of lists and of questions."""
 

@@ -107,7 +107,7 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
             plan = make_plan(found, choice.config, target, output, clip, requant)
             kernel = Kernel(plan, reason=choice.reason + _what_wins(plan, target))
             if kernel.resources:  # built, and found without a fault
-                first = newest_first(family)[0]
+                first = _expected(found, target, family)
                 if choice.measured or choice.family is first or int4_alone(found):  # no other was to be expected
                     return kernel
                 why = failed[0] if failed else first.covers(found, target)
@@ -115,6 +115,12 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
         except (BuildFailed, Unsupported) as error:  # raw sums may not fit where int4 values do
             failed.append(str(error))
     raise _not_covered(found, target, family, failed or _nobody(found, target, family, output, reads, writes))
+
+
+def _expected(workload: ConvWorkload, arch: Arch, family: str) -> Family:
+    """The family whose kernel is to be expected for a layer."""
+    asked = newest_first(family)
+    return next((one for one in asked if not (one.special and one.hopeless(workload, arch))), asked[0])
 
 
 def _nobody(workload: ConvWorkload, arch: Arch, family: str, output: str | None, reads: str, writes: str) -> list[str]:

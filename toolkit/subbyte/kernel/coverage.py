@@ -27,7 +27,8 @@ def covered(workload: ConvWorkload | str, arch: Arch | str = "sm_90a", family: s
         reason = one.covers(found, target)
         if reason is None:
             return None
-        reasons.setdefault(reason, []).append(one.name)
+        if not one.special or len(asked) == 1:
+            reasons.setdefault(reason, []).append(one.name)
     if len(asked) == 1:
         return next(iter(reasons))
     # families of other operands say nothing where one of these operands does

@@ -30,6 +30,7 @@ from subbyte.numerics.float_requant import LARGEST_PRODUCT, LINE_SCALE_LOG2
 from subbyte.numerics.fusion import Fusion
 from subbyte.numerics.layout import BLOCK_WORDS
 from subbyte.numerics.pixel_blocks import BlockForm
+from subbyte.numerics.pixel_strips import StripForm
 from subbyte.numerics.planes import NB8R, PlaneWords, pack_planes, words_shape
 from subbyte.numerics.residual import GROUP_CHANNELS, LARGEST, WIDE, from_residual, to_residual
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
@@ -47,6 +48,8 @@ def layout_words(form: str, values: NDArray[Any], operand: Operand) -> NDArray[n
         return pack_planes(values, operand, NB8R).words
     if blocks := BlockForm.of(form):
         return to_nhwcnc(blocks.apply(values), operand)
+    if strips := StripForm.of(form):
+        return strips.apply(values)
     layout, storage = _parts(form)
     return (to_nhwcnc if layout == NHWCNC else to_nhwc_words)(values, operand, storage)
 

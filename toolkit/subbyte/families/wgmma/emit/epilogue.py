@@ -24,11 +24,8 @@ from subbyte.families.wgmma.emit.pack_shared import store_through_shared
 from subbyte.families.wgmma.memory import GROUP_BYTES, GROUP_PIXELS
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, every, loop, registers, when
-from subbyte.tirx.requantize import requantize
+from subbyte.tirx.requantize import by_float, finished, requantize
 from subbyte.workload.conv import ceil_div
-
-SIGNS = 0x88888888
-"""The upper bit of every int4 value: the difference between v and v + 8."""
 
 
 def epilogue(block: Block, sums: Any, row: Any, count: Any, m_iteration: Any, own: Any = None) -> None:
@@ -156,26 +153,11 @@ class Target:
         if self.signed:
             return requantize(plan, value, parameters)
         added, factor, offset = parameters
-        product = registers("product", 1, "float32")
-        value = value if plan.sums_begun else value + added
-        op.multiply_add(product[0], T.reinterpret("float32", value), factor, offset)
-        result = T.reinterpret("int32", product[0])
-        low, high = plan.clip
-        if plan.clip == (0, 7):
-            return result  # done for eight values at a time: see finished
-        if low > -8:
-            result = T.max(result, T.int32(low + 8))
-        return T.min(result, T.int32(high + 8)) if high < 7 else result
+        return by_float(plan, value if plan.sums_begun else value + added, factor, offset)
 
     def finished(self, word: Any) -> Any:
         """Eight packed values as they are stored."""
-        plan = self.block.plan
-        if self.signed:
-            return word
-        if plan.clip != (0, 7):
-            return word ^ T.uint32(SIGNS)
-        positive = bind("positive", word & T.uint32(SIGNS))  # v + 8 has its upper bit where v >= 0
-        return word & (positive - (positive >> T.uint32(3)))
+        return word if self.signed else finished(self.block.plan, word)
 
     def inside(self, pixel: Any, end: Any, ragged: bool, row: int | None = None) -> Any:
         """The output has this pixel of the tile iteration (which lies in fragment row ``row``, where that is known)."""

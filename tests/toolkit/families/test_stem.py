@@ -1,0 +1,149 @@
+"""The stem family: strips against counting by loops; its keys, spaces, choices, refusals and records."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import subbyte
+from subbyte.cli.main import main
+from subbyte.device import ARCHS
+from subbyte.errors import InvalidInput, Unsupported
+from subbyte.families import config_from_dict, config_from_key, family_of
+from subbyte.families.stem.config import StemConfig
+from subbyte.families.stem.explain.shared_k import shared_k
+from subbyte.families.stem.family import STEM
+from subbyte.families.stem.plan import StemPlan
+from subbyte.families.stem.space import KIND
+from subbyte.families.stem.strips import strips
+from subbyte.families.stem.weights import prepare_weights
+from subbyte.kernel.choose import best_known
+from subbyte.numerics import reference
+from subbyte.numerics.int4 import unpack_words
+from subbyte.numerics.pixel_strips import StripForm
+
+SM_90A = ARCHS["sm_90a"]
+LAYER = "n8h14w20c3k64r7s7p3u2"
+
+
+def plan_of(spec: str, **knobs: int) -> StemPlan:
+    return StemPlan(subbyte.workload(spec), StemConfig(**knobs), SM_90A)
+
+
+def test_the_stem_takes_7_instructions_and_vgg_2():
+    steps = {"n8h224w224c3k64r7s7p3u2": 7, "n8h224w224c3k64r3s3p1": 2, "n8h224w224c3k64r11s11p2u4": 17}
+    assert {spec: strips(subbyte.workload(spec)).steps for spec in steps} == steps
+
+
+@pytest.mark.parametrize("channels", [1, 3, 8])
+def test_strips_and_weights_multiply_to_the_convolution(channels):
+    """Outputs from the words that a tile's lanes read, by the bytes of weights that the instruction reads."""
+    rng, filters = np.random.default_rng(channels), 32
+    for stride, size in product((1, 2, 3), (1, 4, 11)):
+        w = subbyte.workload(f"n3h{size + 2}w{size + 9}c{channels}k40r{size}s{size}p{size // 2}u{stride}")
+        x = rng.integers(-8, 8, (w.n, w.h, w.w, w.c)).astype(np.int8)
+        weights = rng.integers(-8, 8, (w.k, w.r, w.s, w.c)).astype(np.int8)
+        wanted, one = reference(w, x, weights), strips(w)
+        words = unpack_words(one.form.apply(x)).astype(int).reshape(1, one.form.rows, one.form.words, 8, 8)
+        made = prepare_weights(weights, w, filters).view(np.int8).astype(int) >> 4
+        made = made.reshape(2, one.phases, one.steps, filters // 8, 2, 8, 16)
+        for (p, q), k in product({(0, 0), (w.p - 1, w.q - 1), (w.p // 2, min(1, w.q - 1))}, (0, 17, 39)):
+            phase, unit = q % one.phases, q // one.phases
+            first = unit * one.pixel_words + phase * one.advance // 8
+            pair, quad = k % 32 % 8 // 2, k % 32 // 8
+            total = np.zeros(8, int)
+            for step, lane in product(range(one.steps), range(4)):
+                row, word = divmod(4 * step + lane, one.row_words)
+                values = words[0, p * w.stride + row, first + word]  # [8 images][8 values]
+                matrix = made[k // 32, phase, step, pair, :, 2 * quad + k % 2, 4 * lane : 4 * lane + 4]
+                total += values @ matrix.T.reshape(-1)
+            assert total[: w.n].tolist() == wanted[:, p, q, k].tolist(), (w.spec, p, q, k)
+
+
+def test_a_form_is_read_from_its_text():
+    form = strips(subbyte.workload(LAYER)).form
+    assert StripForm.of(form.text) == form
+    assert StripForm.of("nhwcnc") is None
+
+
+def test_keys_fields_and_indices_lead_back():
+    space = STEM.space(subbyte.workload(LAYER), SM_90A, KIND, {})
+    assert 0 < len(space.valid) < len(space)
+    assert sum(space.refused.values()) + len(space.valid) == len(space)
+    for index in space.valid[:: len(space.valid) // 7]:
+        config = space.config(index)
+        assert space.index(config) == index
+        assert config_from_key(config.key) == config == config_from_dict(config.to_dict())
+        assert STEM.check(STEM.plan(space.workload, config, SM_90A)) is None
+    with pytest.raises(InvalidInput, match="cannot be fixed in a stem space"):
+        STEM.space(subbyte.workload(LAYER), SM_90A, KIND, {"consumers": 2})
+
+
+def test_compile_takes_it_where_nothing_else_was_measured():
+    for spec in ("n8h56w56c3k64r3s3p1", "n3h30w30c1k32r5s5p2", "n8h224w224c4k64r7s7p3u2"):
+        config, reason = best_known(subbyte.workload(spec), SM_90A)
+        assert family_of(config).name == "stem"
+        assert "chosen by estimate" in reason
+    for spec in ("n8h56w56c9k64r3s3p1", "n8h56w56c3k64r3s3p1d2"):
+        assert family_of(best_known(subbyte.workload(spec), SM_90A)[0]).name != "stem"
+    assert family_of(best_known(subbyte.workload("n8h56w56c3k64r3s3p1"), SM_90A, reads="nhwcnc")[0]).name != "stem"
+
+
+@pytest.mark.parametrize(("spec", "knobs", "reason"), [
+    ("n8h14w20c9k64r7s7p3u2", {}, "9 input channels; stem kernels take 1 to 8"),
+    ("n8h14w20c3k64r12s3p3", {}, "12x3: stem kernels have at most 11"),
+    ("n8h14w20c3k64r3s3p1d2", {}, "dilation 2"),
+    ("n8h14w20c3k64r3s3p1:w1a1", {}, "operands"),
+    ("n8h14w20c3k64r3s3p1:w4a4:signed-2of4.signed", {}, "zeros to skip"),
+    (LAYER, {"tile_rows": 3}, "tile_rows is 1, 2 or 4"),
+    ("n8h3w20c3k64r3s3", {"tile_rows": 2}, "tiles of 2 rows are twice the 1 there are"),
+    (LAYER, {"filters": 48}, "48 output channels of a block; allowed"),
+    (LAYER, {"filters": 128}, "do not divide 64"),
+    (LAYER, {"turns": 5}, "5 turns of 4 groups of 2 rows"),
+    (LAYER, {"segments": 3}, "3 segments leave one without any of 2 units"),
+    (LAYER, {"consumers": 3}, "3 warpgroups for 2 tiles"),
+    ("n8h224w224c3k128r7s7p3u2", {"filters": 128, "tile_rows": 4}, "registers: about"),
+    ("n8h224w224c3k64r7s7p3u2", {"consumers": 4, "min_blocks": 5}, "threads: 2560"),
+    ("n8h224w2240c8k64r11s11p2", {"consumers": 1}, "shared memory"),
+    ("n8h999999w999999c3k64r7s7p3u2", {}, "split the batch"),
+])  # fmt: skip
+def test_what_cannot_be_built_has_a_reason(spec, knobs, reason):
+    plan = plan_of(spec, **{"consumers": 2, **knobs})
+    assert reason in str(STEM.check(plan))
+    with pytest.raises(Unsupported):
+        subbyte.build(spec, plan.config)
+
+
+def test_older_gpus_are_refused():
+    assert "sm_90a alone" in str(STEM.hopeless(subbyte.workload(LAYER), ARCHS["sm_80"]))
+
+
+def test_more_work_is_estimated_to_take_longer():
+    def least(spec: str) -> float:
+        workload = subbyte.workload(spec)
+        return STEM.estimate(STEM.plan(workload, next(iter(STEM.candidates(workload, SM_90A))), SM_90A))
+
+    times = [least(f"n{n}h224w224c3k64r7s7p3u2") for n in (8, 64, 256)]
+    assert times == sorted(times)
+    assert times[0] < times[2] / 8
+    assert least("n8h224w224c3k64r7s7p3u2") < least("n8h224w224c3k128r7s7p3u2")
+
+
+def test_the_record_has_every_tap_once():
+    for spec in (LAYER, "n8h14w20c3k64r3s3p1", "n8h14w20c1k64r5s5p2"):
+        plan = plan_of(spec, consumers=1, tile_rows=1)
+        for phase in range(plan.strips.phases):
+            found = shared_k(plan, phase)
+            taps = [(one.row, *value) for one in found.words for value in one.values if value is not None]
+            w = plan.workload
+            assert sorted(taps) == sorted(product(range(w.r), range(w.s), range(w.c)))
+            assert found.used == w.r * w.s * w.c
+        with pytest.raises(InvalidInput, match="phase"):
+            shared_k(plan, plan.strips.phases)
+
+
+def test_the_command_shows_it(capsys):
+    assert main(["explain", "sharedk", LAYER, "--family", "stem"]) == 0
+    assert "7 instructions in place of 49: 147 of 224 values count" in capsys.readouterr().out

@@ -1,0 +1,15 @@
+"""What can be shown of a kernel for few input channels: the records of its topics are in the modules of this folder."""
+
+from subbyte.families.stem.explain.shared_k import SharedK, shared_k
+from subbyte.families.topic import Option, Topic
+from subbyte.info_record import InfoRecord
+
+TOPICS: dict[str, Topic[InfoRecord]] = {
+    "sharedk": Topic(
+        "Which taps and channels of a window share the K of an instruction, by step and lane.",
+        "subbyte explain sharedk n8h224w224c3k64r7s7p3u2 --phase 0",
+        SharedK,
+        shared_k,
+        (Option("phase", "of the output pixel: the place of its window in a word (default 0)", 0),),
+    ),
+}

@@ -1,0 +1,54 @@
+"""Pixels of few channels, several in a 32-bit word, with the border stored: rows are strips of words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subbyte.numerics.arrays import Words
+from subbyte.numerics.int4 import pack_words
+from subbyte.numerics.layout import pad_axis
+from subbyte.workload.conv import BATCH_GROUP
+
+WORD_VALUES = 8
+"""int4 values of a word."""
+
+
+@dataclass(frozen=True)
+class StripForm:
+    """``rows`` rows of ``words`` words; a pixel is ``channels`` int4 values (1, 2, 4 or 8), and word (0, 0) begins
+    ``pad`` pixels above the image, and left of it. Its ``text`` names the form of an argument."""
+
+    channels: int
+    pad: int
+    rows: int
+    words: int
+
+    @property
+    def text(self) -> str:
+        """``strips4p3h229w115``."""
+        return f"strips{self.channels}p{self.pad}h{self.rows}w{self.words}"
+
+    @classmethod
+    def of(cls, form: str) -> StripForm | None:
+        """What a text says; None where it is that of another form."""
+        found = re.fullmatch(r"strips(\d+)p(\d+)h(\d+)w(\d+)", form)
+        return cls(*map(int, found.groups())) if found else None
+
+    def apply(self, x: NDArray[Any]) -> Words:
+        """int4 values int8 [N,H,W,C] -> uint32 [NB][rows][words][8 images]: a word of each image of a group, then the
+        next word. 0 beyond the image, its channels and the batch; what no word holds is left out. Raises InvalidInput.
+        """
+        given = pad_axis(x, 0, BATCH_GROUP)
+        images, height, width, channels = given.shape
+        full = np.zeros((images, self.rows, self.words * WORD_VALUES // self.channels, self.channels), np.int8)
+        rows, columns = (max(0, min(there, held - self.pad)) for there, held in
+                         ((height, full.shape[1]), (width, full.shape[2])))  # fmt: skip
+        full[:, self.pad : self.pad + rows, self.pad : self.pad + columns, :channels] = given[:, :rows, :columns]
+        packed = pack_words(full.reshape(images, self.rows, self.words * WORD_VALUES))
+        groups = packed.reshape(images // BATCH_GROUP, BATCH_GROUP, self.rows, self.words)
+        return np.ascontiguousarray(groups.transpose(0, 2, 3, 1))
