@@ -22,7 +22,8 @@ from subbyte.families.wgmma import translate
 from subbyte.families.wgmma.blocks.weights import prepare_listed_weights
 from subbyte.families.wgmma.check import hopeless, why_not
 from subbyte.families.wgmma.config import WgmmaConfig
-from subbyte.families.wgmma.estimate import candidates, estimated_cycles
+from subbyte.families.wgmma.cycles import estimated_cycles
+from subbyte.families.wgmma.estimate import candidates
 from subbyte.families.wgmma.faults import fault, wrapped_indices
 from subbyte.families.wgmma.former import EARLIER, RetiredConfig
 from subbyte.families.wgmma.former_space import FORMER, FormerSpace
