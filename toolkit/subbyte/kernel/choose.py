@@ -204,7 +204,8 @@ def _choices(
             yield Choice(one, kept.config, f"{one.name} family, {known}", False)
         for config in islice((config for config in one.candidates(workload, arch) if fits(one, config)), TRIES):
             more = "" if config.skips_zeros else zeros
-            yield Choice(one, config, f"{one.name} family, chosen by estimate: not measured yet{more}", False)
+            known = (said := one.expectation(workload, config, arch)) and f"; {said}"
+            yield Choice(one, config, f"{one.name} family, chosen by estimate: not measured yet{known}{more}", False)
 
 
 def _fits(

@@ -28,6 +28,7 @@ from subbyte.families.wgmma.faults import fault, wrapped_indices
 from subbyte.families.wgmma.former import EARLIER, RetiredConfig
 from subbyte.families.wgmma.former_space import FORMER, FormerSpace
 from subbyte.families.wgmma.listed import FORM as LISTED_FORM
+from subbyte.families.wgmma.model import expected, ranked, shipped
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.single.config import SingleTileConfig
@@ -164,13 +165,19 @@ class WgmmaFamily(Family):
         return held_switches(fixed)
 
     def candidates(self, workload: ConvWorkload, arch: Arch) -> Iterable[Configuration]:
-        """Configurations that can be built, the one estimated fastest first."""
+        """Configurations that can be built, the one expected to be fastest first."""
         return () if hopeless(workload, arch) is not None else _ranked(workload, arch)
 
     def dense_instead(self, workload: ConvWorkload, arch: Arch) -> str | None:
         """Why its kernels that multiply zeros too are expected to be as fast as those that skip them."""
         own = skipping(workload)
         return _dense_instead(workload, arch, own.weights) if own else SKIPPING[0].other_weights(workload)
+
+    def expectation(self, workload: ConvWorkload, config: Configuration, arch: Arch) -> str:
+        """The time that the model expects of a dense kernel, and what the model was worth."""
+        if skipping(workload) is not None:
+            return ""
+        return f"{expected(workload, cast(WgmmaConfig, config), arch):.2f} us expected by a {shipped().worth}"
 
     def estimate(self, plan: AnyPlan) -> float:
         """A rough count of cycles."""
@@ -269,8 +276,10 @@ class WgmmaFamily(Family):
 
 
 @lru_cache(256)
-def _ranked(workload: ConvWorkload, arch: Arch) -> tuple[PipelineConfig, ...]:
-    return tuple(candidates(workload, arch))
+def _ranked(workload: ConvWorkload, arch: Arch) -> tuple[WgmmaConfig, ...]:
+    """By the model, which knows dense kernels; of weights with a pattern of zeros by the estimate."""
+    dense = ranked(workload, arch) if skipping(workload) is None else []
+    return tuple(dense or candidates(workload, arch))
 
 
 @lru_cache(256)
