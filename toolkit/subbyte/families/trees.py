@@ -62,10 +62,6 @@ Node = tuple[int, float, int, int] | float
 """An inner node (feature, threshold, left, right), or a leaf."""
 
 
-Node = tuple[int, float, int, int] | float
-"""An inner node (feature, threshold, left, right), or a leaf."""
-
-
 def whole_tree(nodes: Mapping[int, Node], depth: int) -> tuple[list[int], list[float], list[float]]:
     """A tree from its root, node 0, made whole: features, thresholds, leaves."""
     feature, threshold = [0] * (2**depth - 1), [0.0] * (2**depth - 1)

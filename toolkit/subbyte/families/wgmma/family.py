@@ -28,7 +28,7 @@ from subbyte.families.wgmma.faults import fault, wrapped_indices
 from subbyte.families.wgmma.former import EARLIER, RetiredConfig
 from subbyte.families.wgmma.former_space import FORMER, FormerSpace
 from subbyte.families.wgmma.listed import FORM as LISTED_FORM
-from subbyte.families.wgmma.model import expected, ranked, shipped
+from subbyte.families.wgmma.model import ranked, told
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.single.config import SingleTileConfig
@@ -174,10 +174,11 @@ class WgmmaFamily(Family):
         return _dense_instead(workload, arch, own.weights) if own else SKIPPING[0].other_weights(workload)
 
     def expectation(self, workload: ConvWorkload, config: Configuration, arch: Arch) -> str:
-        """The time that the model expects of a dense kernel, and what the model was worth."""
+        """The time that the model expects of a dense kernel, and what the model was worth; or what was measured of it
+        at another batch."""
         if skipping(workload) is not None:
             return ""
-        return f"{expected(workload, cast(WgmmaConfig, config), arch):.2f} us expected by a {shipped().worth}"
+        return told(workload, cast(WgmmaConfig, config), arch)
 
     def estimate(self, plan: AnyPlan) -> float:
         """A rough count of cycles."""

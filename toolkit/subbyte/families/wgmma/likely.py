@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from math import log2
-from typing import Any
+from typing import Any, NamedTuple
 
 from subbyte.device.arch import Arch
 from subbyte.families.wgmma import features
@@ -36,8 +36,14 @@ SPARE = 6
 Values = Mapping[str, Sequence[int]]
 Rank = Callable[[Sequence[Sequence[float]]], Sequence[float]]
 """Rows of features to what the model says of each, the less the better."""
-Winner = tuple[ConvWorkload, WgmmaConfig]
-"""A layer and the configuration that was the fastest measured."""
+
+
+class Winner(NamedTuple):
+    """A layer, the configuration that was the fastest measured, and its time."""
+
+    layer: ConvWorkload
+    config: WgmmaConfig
+    microseconds: float
 
 
 def likeliest(workload: ConvWorkload, arch: Arch, rank: Rank, winners: Sequence[Winner]) -> dict[WgmmaConfig, float]:
@@ -140,9 +146,9 @@ def _widths(pixels: int) -> list[int]:
 
 def ported(workload: ConvWorkload, winners: Sequence[Winner], lists: Values) -> Iterator[WgmmaConfig]:
     """The winners of the layers nearest to this one, with widths and segments of this layer."""
-    for other, config in sorted(winners, key=lambda one: distance(workload, one[0]))[:NEAREST]:
+    for other, config, _ in sorted(winners, key=lambda one: distance(workload, one.layer))[:NEAREST]:
         yield config
-        rows = ceil_div(other.p, config.to_dict()["segments"])  # type: ignore[operator]  # knobs are numbers
+        rows = ceil_div(other.p, config.to_dict()["segments"])
         near = sorted(lists["segments"], key=lambda n: abs(log2(ceil_div(workload.p, n) / rows)))[:FEW_SEGMENTS]
         for width in dict.fromkeys((config.tile_width, *lists["tile_width"][:3])):
             for segments in near:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from subbyte.device.arch import Arch
 from subbyte.families.trees import Trees
 from subbyte.families.wgmma import features
+from subbyte.families.wgmma.check import why_not
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.likely import Winner, likeliest
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
@@ -51,7 +52,7 @@ class Model:
 
     def microseconds(self, rows: Sequence[Sequence[float]]) -> NDArray[np.float64]:
         """What is expected of plans with these features."""
-        return cast(NDArray[np.float64], 2.0 ** self._logarithms(rows) / CLOCK_MHZ)
+        return 2.0 ** self._logarithms(rows) / CLOCK_MHZ
 
     def rank(self, rows: Sequence[Sequence[float]]) -> list[float]:
         """By what plans are put in order: the logarithm of the time, and more where the compiler may refuse them."""
@@ -81,7 +82,7 @@ def read(data: Mapping[str, Any]) -> Model:
     """A model as ``benchmarks/network train`` writes it. Raises ValueError where features are not those of today."""
     if tuple(data["features"]) != features.NAMES:
         raise ValueError("the model's features are not those of this version; train it again")
-    winners = tuple((workload(spec), _config(key)) for spec, key in data["winners"])
+    winners = tuple(Winner(workload(spec), _config(key), us) for spec, key, us in data["winners"])
     return Model(Trees.of(data["time"]), Trees.of(data["refused"]), winners, data["judged"])
 
 
@@ -91,9 +92,31 @@ def _config(key: str) -> WgmmaConfig:
 
 
 def ranked(layer: ConvWorkload, arch: Arch) -> list[WgmmaConfig]:
-    """Dense configurations that can be built, in the order to try them."""
+    """Dense configurations that can be built, in the order to try them.
+
+    First comes what won on the same layer at another batch where that is safer: with as many groups of 8 images it is
+    the same work, and at a larger batch it was measured faster than what is expected here of anything.
+    """
     model = shipped()
-    return spread(likeliest(layer, arch, model.rank, model.winners))
+    found = spread(likeliest(layer, arch, model.rank, model.winners))
+    winner = won(layer, arch)
+    if winner is None or (
+        winner.layer.batch_groups > layer.batch_groups
+        and found
+        and expected(layer, found[0], arch) <= winner.microseconds
+    ):
+        return found
+    return [winner.config, *(one for one in found if one != winner.config)]
+
+
+def won(layer: ConvWorkload, arch: Arch) -> Winner | None:
+    """What won on the same layer at the least batch of as many groups of 8 images or more, and can be built here."""
+    others = [one for one in shipped().winners
+              if one.layer.batch_groups >= layer.batch_groups and replace(one.layer, n=layer.n) == layer]  # fmt: skip
+    for one in sorted(others, key=lambda one: one.layer.batch_groups):
+        if why_not(WgmmaPlan(layer, one.config, arch)) is None:
+            return one
+    return None
 
 
 def spread(configs: Iterable[WgmmaConfig]) -> list[WgmmaConfig]:
@@ -107,6 +130,16 @@ def spread(configs: Iterable[WgmmaConfig]) -> list[WgmmaConfig]:
         alike[division] = alike.get(division, 0) + 1
         (first if alike[division] <= ALIKE else last).append(one)
     return [*first, *last]
+
+
+def told(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> str:
+    """What is expected of a configuration, for a reader."""
+    winner = won(layer, arch)
+    if winner is not None and winner.config == config:
+        groups = winner.layer.batch_groups
+        as_long = "the same work" if groups == layer.batch_groups else "no less work"
+        return f"{winner.microseconds:.2f} us measured at batch {winner.layer.n}, {as_long}"
+    return f"{expected(layer, config, arch):.2f} us expected by a {shipped().worth}"
 
 
 def expected(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> float:
