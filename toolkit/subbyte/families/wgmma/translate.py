@@ -121,14 +121,20 @@ def before(config: WgmmaConfig, stages: int | None = None, strided: bool = False
     return RetiredConfig(**{**fields, "flatten": int(strided) if made.flat_batch else made.flatten})
 
 
+def _of_pipeline(name: str, kind: type[WgmmaConfig]) -> str:
+    """The name of today of a knob of earlier versions that is the pipeline's alone, asked for of another kernel."""
+    now = RENAMED.get(name, name)
+    return now if now in PipelineConfig.rows and now not in kind.rows else name
+
+
 def changed(config: WgmmaConfig, values: Mapping[str, Any]) -> Found:
     """A configuration with some fields replaced, under their names of today or of earlier versions. A knob that only
     the other kernel has makes it that kernel's; what the two share stays.
 
     Raises InvalidInput for a name that is neither, and for a value that it cannot have.
     """
-    given = named_once(values)
     kind = type(config)
+    given = {_of_pipeline(name, kind): value for name, value in named_once(values).items()}
     olds = {name: value for name, value in given.items() if name in RetiredConfig.rows and name not in kind.rows}
     news = {name: value for name, value in given.items() if name not in olds}
     for other in (PipelineConfig, SingleTileConfig, SparseConfig, BlocksConfig):
