@@ -19,7 +19,8 @@ from benchmarks.shared.gpu_case import GpuCase
 from subbyte.device.arch import arch
 from subbyte.errors import BuildFailed, InvalidInput
 from subbyte.families.wgmma.config import WgmmaConfig
-from subbyte.families.wgmma.estimate import candidates, estimated_cycles
+from subbyte.families.wgmma.cycles import estimated_cycles
+from subbyte.families.wgmma.estimate import candidates
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.families.wgmma.space import CHOICE, WGMMA, WgmmaSpace, own_values, wgmma_space

@@ -3,7 +3,7 @@
     python benchmarks/network estimate results/warpgroup/tuning-....json.gz [MORE ...] [--fit] [--folds 9]
 
 Takes records of ``collect`` and folders with logs of ``tune``. Of each layer the measured
-configurations are put in the order of :func:`subbyte.families.wgmma.estimate.estimated_cycles`; the regret is how much
+configurations are put in the order of :func:`subbyte.families.wgmma.cycles.estimated_cycles`; the regret is how much
 longer the first one (or the best of the first eight, which ``subbyte.compile`` tries as long as they cannot be built)
 takes than the best of all. ``--fit`` prints fitted constants, and the regret on layers that were left out of the fit.
 """
@@ -25,7 +25,7 @@ from subbyte.device.arch import arch
 from subbyte.errors import InvalidInput, Unsupported
 from subbyte.families.registry import family_of_kind
 from subbyte.families.wgmma.config import WgmmaConfig
-from subbyte.families.wgmma.estimate import Constants, estimated_cycles
+from subbyte.families.wgmma.cycles import Constants, estimated_cycles
 from subbyte.families.wgmma.family import WGMMA
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.kernel.choose import TRIES

@@ -34,7 +34,7 @@ from subbyte.device.arch import arch
 from subbyte.errors import BrokenRecord, BuildFailed, InvalidInput
 from subbyte.families.registry import config_from_dict
 from subbyte.families.wgmma.config import SWITCH_VALUES, WgmmaConfig
-from subbyte.families.wgmma.estimate import estimated_cycles
+from subbyte.families.wgmma.cycles import estimated_cycles
 from subbyte.families.wgmma.family import WGMMA as FAMILY
 from subbyte.families.wgmma.former_space import FormerSpace
 from subbyte.families.wgmma.pipeline.config import PipelineConfig

@@ -11,7 +11,8 @@ import pytest
 from benchmarks.network import estimate as estimate_regret
 from subbyte.device.arch import arch
 from subbyte.families import space
-from subbyte.families.wgmma.estimate import Constants, candidates, estimated_cycles
+from subbyte.families.wgmma.cycles import Constants, estimated_cycles
+from subbyte.families.wgmma.estimate import candidates
 from subbyte.families.wgmma.family import WGMMA
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan

@@ -12,7 +12,7 @@ import subbyte
 from subbyte.families.registry import config_from_key
 from subbyte.families.wgmma import halves
 from subbyte.families.wgmma.check import why_not
-from subbyte.families.wgmma.estimate import estimated_cycles
+from subbyte.families.wgmma.cycles import estimated_cycles
 
 KERNELS = [
     ("n8h14w14c64k64r3s3p1", "wgp-tw14-tr2-cm1-cr2-sg4-st6-la1-sta2-hr1", {}),  # as stage 4 at batch 64

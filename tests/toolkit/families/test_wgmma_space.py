@@ -11,7 +11,7 @@ from subbyte.errors import InvalidInput
 from subbyte.families.mma.config import MmaConfig
 from subbyte.families.wgmma.check import why_not
 from subbyte.families.wgmma.config import WgmmaConfig
-from subbyte.families.wgmma.estimate import estimated_cycles
+from subbyte.families.wgmma.cycles import estimated_cycles
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.single.config import SingleTileConfig

@@ -201,6 +201,11 @@ class Family(FormerNames, ABC):
     def candidates(self, workload: ConvWorkload, arch: Arch) -> Iterable[Configuration]:
         """Configurations that can be built, the one estimated fastest first."""
 
+    def expectation(self, workload: ConvWorkload, config: Configuration, arch: Arch) -> str:
+        """What is expected of a candidate that nobody measured, and by what; "" of a family that only puts them in
+        order."""
+        return ""
+
     def dense_instead(self, workload: ConvWorkload, arch: Arch) -> str | None:
         """Of weights with a pattern of zeros: why kernels that multiply the zeros too are to be taken; None where those
         that skip them are expected to be faster."""

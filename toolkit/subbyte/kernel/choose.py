@@ -260,7 +260,8 @@ def _in_order(
             yield Choice(one, kept.config, f"{one.name} family, {known}", False, kept.microseconds, kept.device)
         for config in islice((config for config in one.candidates(workload, arch) if fits(one, config)), most):
             more = "" if config.skips_zeros else zeros
-            yield Choice(one, config, f"{one.name} family, chosen by estimate: not measured yet{more}", False)
+            known = (said := one.expectation(workload, config, arch)) and f"; {said}"
+            yield Choice(one, config, f"{one.name} family, chosen by estimate: not measured yet{known}{more}", False)
 
 
 def _with_own(own: Own, recorded: list[Choice]) -> list[Choice]:

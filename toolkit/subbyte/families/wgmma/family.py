@@ -22,11 +22,13 @@ from subbyte.families.wgmma import second, translate
 from subbyte.families.wgmma.blocks.weights import prepare_listed_weights
 from subbyte.families.wgmma.check import hopeless, why_not
 from subbyte.families.wgmma.config import WgmmaConfig
-from subbyte.families.wgmma.estimate import candidates, estimated_cycles
+from subbyte.families.wgmma.cycles import estimated_cycles
+from subbyte.families.wgmma.estimate import candidates
 from subbyte.families.wgmma.faults import fault, wrapped_indices
 from subbyte.families.wgmma.former import EARLIER, FormerConfig, RetiredConfig
 from subbyte.families.wgmma.former_space import FORMER, FormerSpace, SecondSpace
 from subbyte.families.wgmma.listed import FORM as LISTED_FORM
+from subbyte.families.wgmma.model import ranked, told
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.single.config import SingleTileConfig
@@ -169,13 +171,20 @@ class WgmmaFamily(Family):
         return held_switches(fixed)
 
     def candidates(self, workload: ConvWorkload, arch: Arch) -> Iterable[Configuration]:
-        """Configurations that can be built, the one estimated fastest first."""
+        """Configurations that can be built, the one expected to be fastest first."""
         return () if hopeless(workload, arch) is not None else _ranked(workload, arch)
 
     def dense_instead(self, workload: ConvWorkload, arch: Arch) -> str | None:
         """Why its kernels that multiply zeros too are expected to be as fast as those that skip them."""
         own = skipping(workload)
         return _dense_instead(workload, arch, own.weights) if own else SKIPPING[0].other_weights(workload)
+
+    def expectation(self, workload: ConvWorkload, config: Configuration, arch: Arch) -> str:
+        """The time that the model expects of a dense kernel, and what the model was worth; or what was measured of it
+        at another batch."""
+        if skipping(workload) is not None:
+            return ""
+        return told(workload, cast(WgmmaConfig, config), arch)
 
     def estimate(self, plan: AnyPlan) -> float:
         """A rough count of cycles."""
@@ -274,8 +283,10 @@ class WgmmaFamily(Family):
 
 
 @lru_cache(256)
-def _ranked(workload: ConvWorkload, arch: Arch) -> tuple[PipelineConfig, ...]:
-    return tuple(candidates(workload, arch))
+def _ranked(workload: ConvWorkload, arch: Arch) -> tuple[WgmmaConfig, ...]:
+    """By the model, which knows dense kernels; of weights with a pattern of zeros by the estimate."""
+    dense = ranked(workload, arch) if skipping(workload) is None else []
+    return tuple(dense or candidates(workload, arch))
 
 
 @lru_cache(256)

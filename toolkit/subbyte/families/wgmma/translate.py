@@ -151,13 +151,20 @@ def before(config: WgmmaConfig, stages: int | None = None, strided: bool = False
     return RetiredConfig(**{**fields, "flatten": int(strided) if made.flat_batch else made.flatten})
 
 
+def _of_pipeline(name: str, kind: type[WgmmaConfig]) -> str:
+    """The name of today of a knob of earlier versions that is the pipeline's alone, asked for of another kernel."""
+    now = RENAMED.get(name, name)
+    return now if now in PipelineConfig.rows and now not in kind.rows else name
+
+
 def changed(config: WgmmaConfig, values: Mapping[str, Any]) -> Found:
     """A configuration with some fields replaced, under their names of today or of earlier versions. A knob that only
     the other kernel has makes it that kernel's; what the two share stays.
 
     Raises InvalidInput for a name that is neither, and for a value that it cannot have.
     """
-    given, kind = named_once(values), type(config)
+    kind = type(config)
+    given = {_of_pipeline(name, kind): value for name, value in named_once(values).items()}
     of_then = second.of_pipeline(given) if isinstance(config, PipelineConfig) else {}
     if of_then:
         first = changed(config, {name: value for name, value in given.items() if name not in of_then})

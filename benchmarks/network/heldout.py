@@ -1,0 +1,106 @@
+"""Twelve layers that nobody tuned for: drawn by a seed that was published before the model was trained.
+
+    python benchmarks/network heldout
+    python benchmarks/network heldout --judge SEARCHES.json
+
+How a layer is drawn. Height and width 7 to 224, input and output channels 16 to 1,024 in multiples of 8, images 1 to
+300: logarithmically even, each by itself. Kernel 1x1 to 7x7, stride 1 or 2: even. Padding: none, or half the kernel
+(rounded down): even. Drawn again: more than 10^12 multiply-adds; a kernel larger than the input.
+
+How it is judged, with an empty store: ``subbyte.compile`` without a record on an H200, against a search of 300 trials
+of the same layer, both measured again in interleaved rounds. At most 5 % slower in the mean and 15 % at worst. On these
+layers, and the 3x3 stages of ResNet-50 at batches 1 to 64, no kernel is slower than the same layer at a larger batch.
+The layers, their variants (the same at other batches) and their searches enter neither shipped nor training data:
+``train`` refuses them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from random import Random
+
+from benchmarks.shared.command import answering, parser_of
+from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.workload import ConvWorkload
+
+SEED, COUNT = 20261123, 12
+SIZES, CHANNELS, IMAGES, KERNELS, STRIDES = (7, 224), (16, 1024), (1, 300), (1, 7), (1, 2)
+STEP = 8
+"""Channels are multiples of it."""
+MOST_MACS = 10**12
+TRIALS = 300
+"""Of the search that a default is judged by."""
+MEAN, WORST = 0.05, 0.15
+"""How much slower than that search the defaults may be."""
+BATCHES = (1, 2, 4, 8, 16, 24, 32, 40, 48, 56, 64)
+"""Batches of the 3x3 stages at which none may be slower than a larger one."""
+
+
+@answering
+def main(arguments: Sequence[str]) -> int:
+    parser = parser_of("network heldout", __doc__)
+    parser.add_argument("--judge", type=Path, help="JSON: spec -> microseconds of `chosen` and of `searched`")
+    args = parser.parse_args(arguments)
+    for workload in drawn():
+        print(f"{workload.spec:34} {workload.macs / 1e9:9.2f} GMAC")
+    return 0 if args.judge is None else judged(args.judge)
+
+
+def drawn(seed: int = SEED, count: int = COUNT) -> list[ConvWorkload]:
+    """The layers, in the order they are drawn."""
+    random = Random(seed)
+    found: list[ConvWorkload] = []
+    while len(found) < count:
+        if (one := _draw(random)) is not None:
+            found.append(one)
+    return found
+
+
+def _draw(random: Random) -> ConvWorkload | None:
+    """A layer; None where it is to be drawn again."""
+    height, width = _even(random, *SIZES), _even(random, *SIZES)
+    channels, filters = (STEP * _even(random, CHANNELS[0] // STEP, CHANNELS[1] // STEP) for _ in range(2))
+    images = _even(random, *IMAGES)
+    kernel, stride = random.randint(*KERNELS), random.choice(STRIDES)
+    pad = random.choice((0, kernel // 2))
+    if kernel > min(height, width):
+        return None
+    layer = ConvWorkload(images, height, width, channels, filters, kernel, kernel, pad, stride)
+    return layer if layer.macs <= MOST_MACS else None
+
+
+def _even(random: Random, least: int, most: int) -> int:
+    """A whole number from ``least`` to ``most``, logarithmically even."""
+    return min(most, int(math.exp(random.uniform(math.log(least), math.log(most + 1)))))
+
+
+def fold(workload: ConvWorkload) -> tuple[object, ...]:
+    """What a layer shares with its variants: everything but the batch."""
+    w = workload
+    return w.h, w.w, w.c, w.k, w.r, w.s, w.pad, w.stride, w.dilation, w.precision
+
+
+def is_held_out(workload: ConvWorkload) -> bool:
+    """Whether a layer is one of these or a variant of one."""
+    return fold(workload) in {fold(one) for one in drawn()}
+
+
+def judged(path: Path) -> int:
+    """Say how much slower the chosen kernels are than the searched ones; 0 where that is within the limits."""
+    try:
+        times: Mapping[str, Mapping[str, float]] = json.loads(path.read_text(encoding="utf-8"))
+        slower = {spec: one["chosen"] / one["searched"] - 1.0 for spec, one in times.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError) as error:
+        raise BrokenRecord(f"--judge {path}: no times by layer ({error!r})") from None
+    missing = [one.spec for one in drawn() if one.spec not in slower]
+    if missing:
+        raise InvalidInput(f"--judge {path}: {', '.join(missing)} not there; measure all {COUNT} layers")
+    own = {one.spec: slower[one.spec] for one in drawn()}
+    mean, worst = statistics.mean(own.values()), max(own.values())
+    limits = f"limits {MEAN:.0%} and {WORST:.0%}"
+    print(f"slower than a search of {TRIALS} trials: {mean:.1%} in the mean, {worst:.1%} at worst ({limits})")
+    return 0 if mean <= MEAN and worst <= WORST else 1

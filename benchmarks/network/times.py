@@ -1,0 +1,136 @@
+"""Compile, verify and time texts of likely configurations of layers on this GPU. Needs NVRTC, no TVM.
+
+    python benchmarks/network times TEXTS.jsonl.xz OUT.json [--seconds 100]
+
+A line of the texts has ``cell`` (a layer's spec), ``config`` (a configuration's key) and ``cuda``. Every element of
+every output is compared with a reference that is computed on the GPU; a kernel is timed by graph replay, hot L2. What
+the compiler's report refuses, and what is wrong, is recorded with its reason. What ``train`` reads, and what default
+kernels are judged by.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import subbyte
+from benchmarks.shared.command import answering, parser_of
+from benchmarks.shared.gpu_case import GpuCase
+from subbyte.device.arch import arch
+from subbyte.errors import InvalidInput, SubbyteError
+from subbyte.families import config_from_key, family_of
+from subbyte.families.base import Plan
+from subbyte.files import prove_writable, write_file
+from subbyte.gpu.device import open_device
+from subbyte.gpu.timing import TimingProtocol, command_line
+from subbyte.kernel.build import machine_code
+from subbyte.measure.case import Evaluator
+from subbyte.records.result import Measured
+
+FORMAT = "subbyte-network-times"
+PROTOCOL = TimingProtocol(launches=20, warmup_ms=2.0, min_total_ms=8.0, repeats=5, cold=False, timeout_s=5.0)
+Line = dict[str, str]
+
+
+@answering
+def main(arguments: Sequence[str]) -> int:
+    parser = parser_of("network times", __doc__)
+    parser.add_argument("texts", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--seconds", type=float, default=100.0, help="begin no kernel after that (default 100)")
+    args = parser.parse_args(arguments)
+    end = time.monotonic() + args.seconds
+    prove_writable(args.out)
+    found = measured(lines_of(args.texts), end)
+    record = {
+        "format": FORMAT, "schema": 1, "command": command_line(), "date": datetime.now(UTC).date().isoformat(),
+        "protocol": PROTOCOL.__dict__, **found,
+    }  # fmt: skip
+    write_file(args.out, (json.dumps(record) + "\n").encode())
+    right = sum("microseconds" in one for one in record["kernels"])
+    print(f"{right} kernels right and timed, {len(record['kernels']) - right} not, {record['left']} not begun")
+    return 0
+
+
+def lines_of(path: Path) -> list[Line]:
+    """The texts of a file, FILE.jsonl or FILE.jsonl.xz. Raises InvalidInput."""
+    try:
+        raw = path.read_bytes()
+        lines = (lzma.decompress(raw) if path.suffix == ".xz" else raw).decode().splitlines()
+        return [{name: json.loads(line)[name] for name in ("cell", "config", "cuda")} for line in lines]
+    except (OSError, ValueError, KeyError, TypeError, lzma.LZMAError) as error:
+        raise InvalidInput(f"{path}: no texts of kernels ({error!r}); `sample` writes them") from None
+
+
+def plan_of(line: Line) -> Plan:
+    """The plan of a line's kernel."""
+    config = config_from_key(line["config"])
+    return family_of(config).plan(subbyte.workload(line["cell"]), config, arch("sm_90a"))
+
+
+def built(line: Line) -> bytes | str:
+    """Machine code of a line's text, or why there is none."""
+    try:
+        return machine_code(plan_of(line), line["cuda"])[0]
+    except SubbyteError as error:
+        return str(error)[:300]
+
+
+def prepared(cell: str, lines: Sequence[Line]) -> GpuCase:
+    """Operands of a layer in every form that its kernels read."""
+    case = GpuCase(subbyte.workload(cell), seed=1)
+    for line in lines:
+        for argument in plan_of(line).launch.arguments:
+            if argument.role == "in":
+                case.operand(argument)
+    return case
+
+
+def measured(lines: Sequence[Line], end: float) -> dict[str, Any]:
+    """A result for each line that was begun before ``end``; the layers in their order."""
+    cells: dict[str, list[Line]] = {}
+    for line in lines:
+        cells.setdefault(line["cell"], []).append(line)
+    found: list[dict[str, Any]] = []
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        begun: dict[str, tuple[Future[GpuCase], list[Future[bytes | str]]]] = {
+            cell: (pool.submit(prepared, cell, own), [pool.submit(built, line) for line in own])
+            for cell, own in cells.items()
+        }
+        device = open_device(0)  # behind the fork of the builders
+        for cell, (case, builds) in begun.items():
+            if time.monotonic() < end:
+                found += _of_layer(cells[cell], case.result(), [one.result() for one in builds], device, end)
+        pool.shutdown(cancel_futures=True)
+    return {"gpu": device.info.to_dict(), "left": len(lines) - len(found), "kernels": found}
+
+
+def _of_layer(
+    lines: Sequence[Line], case: GpuCase, builds: Sequence[bytes | str], device: Any, end: float
+) -> list[dict[str, Any]]:
+    """The results of a layer's kernels, one after the other."""
+    evaluator = Evaluator(device, case, PROTOCOL)
+    found: list[dict[str, Any]] = []
+    for line, cubin in zip(lines, builds, strict=True):
+        if time.monotonic() > end or device.lost:
+            break
+        result: dict[str, Any] = {"cell": line["cell"], "config": line["config"]}
+        if isinstance(cubin, str):
+            found.append({**result, "kind": "build", "reason": cubin})
+            continue
+        one = evaluator.evaluate(cubin, plan_of(line).launch)
+        if isinstance(one, Measured):
+            found.append({**result, "microseconds": one.microseconds, "samples": one.samples, "clocks": one.clocks})
+        else:
+            found.append({**result, "kind": one.kind, "reason": one.reason[:300]})
+    evaluator.close()
+    best = min((one["microseconds"] for one in found if "microseconds" in one), default=0.0)
+    print(f"{lines[0]['cell']}: {len(found)} kernels, best {best:.2f} us", flush=True)
+    return found

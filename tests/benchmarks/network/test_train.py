@@ -1,0 +1,169 @@
+"""Training the model of default kernels: layers held out, folds, what a record may hold; texts and times beside it."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from benchmarks.network import heldout, sample, times, train
+from subbyte.device.arch import arch
+from subbyte.errors import InvalidInput
+from subbyte.families.wgmma import features, model
+from subbyte.families.wgmma.config import WgmmaConfig
+from subbyte.families.wgmma.family import WGMMA
+from subbyte.kernel.choose import best_known
+from subbyte.records.result import Measured
+from subbyte.workload import workload
+
+PUBLISHED = [
+    "n103h96w157c240k24r1s1p0u2",
+    "n41h90w7c944k24r6s6p0",
+    "n75h18w35c56k832r1s1p0u2",
+    "n37h13w154c112k24r7s7p3u2",
+    "n9h42w222c176k624r1s1p0u2",
+    "n90h19w8c264k120r2s2p0u2",
+    "n22h111w144c224k128r3s3p0",
+    "n37h62w163c96k288r2s2p0u2",
+    "n20h10w17c24k928r3s3p1",
+    "n21h16w145c64k32r3s3p0",
+    "n1h28w8c504k16r3s3p1",
+    "n162h35w185c120k248r3s3p1u2",
+]
+LAYERS = ("n8h28w28c64k64r3s3p1", "n16h28w28c64k64r3s3p1", "n8h14w14c128k128r3s3p1", "n8h28w28c64k128r1s1p0")
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory):
+    """A record of `times`, made up: twice the estimate for rows of one kind, so that trees have something to find."""
+    kernels = []
+    for spec in LAYERS:
+        layer = workload(spec)
+        for config in list(WGMMA.candidates(layer, arch("sm_90a")))[:40]:
+            plan = WGMMA.plan(layer, config, arch("sm_90a"))
+            slow = 2.0 if getattr(config.schedule, "load_ahead", 1) == 2 else 1.0
+            kernels.append({"cell": spec, "config": config.key, "microseconds": slow * WGMMA.estimate(plan) / 1755.0})
+        kernels[-1] = {**kernels[-1], "kind": "build", "reason": "serialized"}
+        del kernels[-1]["microseconds"]
+    path = tmp_path_factory.mktemp("times") / "times.json"
+    path.write_text(json.dumps({"format": times.FORMAT, "schema": 1, "kernels": kernels}))
+    return path
+
+
+def test_the_layers_are_those_that_were_published():
+    assert [one.spec for one in heldout.drawn()] == PUBLISHED
+    assert all(one.macs <= heldout.MOST_MACS for one in heldout.drawn())
+    assert heldout.is_held_out(replace(workload(PUBLISHED[3]), n=8))
+    assert not heldout.is_held_out(workload("resnet50.stage2@40"))
+
+
+def test_defaults_are_judged_by_the_mean_and_the_worst(tmp_path, capsys):
+    path = tmp_path / "times.json"
+    for slower, code in (([1.02] * 12, 0), ([1.0] * 11 + [1.14], 0), ([1.0] * 11 + [1.16], 1), ([1.06] * 12, 1)):
+        found = {spec: {"chosen": 10.0 * one, "searched": 10.0} for spec, one in zip(PUBLISHED, slower, strict=True)}
+        path.write_text(json.dumps(found))
+        assert heldout.main(["--judge", str(path)]) == code
+    path.write_text(json.dumps({PUBLISHED[0]: {"chosen": 1.0, "searched": 1.0}}))
+    assert heldout.main(["--judge", str(path)]) == 2
+    path.write_text("{")
+    assert heldout.main(["--judge", str(path)]) != 0
+    assert "no times by layer" in capsys.readouterr().err
+
+
+def test_a_record_with_a_layer_that_is_held_out_is_refused(record, tmp_path, capsys):
+    data = json.loads(record.read_text())
+    variant = replace(workload(PUBLISHED[9]), n=8).spec
+    data["kernels"].append({"cell": variant, "config": "wgp-tw14-tr1-cm1-sg1-st4", "microseconds": 9.0})
+    (tmp_path / "bad.json").write_text(json.dumps(data))
+    assert train.main([str(tmp_path / "bad.json")]) == 2
+    assert "held out" in capsys.readouterr().err
+    (tmp_path / "none.json").write_text("[]")
+    assert train.main([str(tmp_path / "none.json")]) != 0
+    assert "no record of" in capsys.readouterr().err
+
+
+def test_variants_of_a_layer_share_a_fold(record):
+    layers = train.load([record])
+    seen = []
+
+    def nothing(some):
+        seen.append({one.workload.spec for one in some})
+        return lambda rows: rows[:, 0]
+
+    train.left_out(layers, nothing)
+    assert len(layers) == 4
+    assert len(seen) == 3
+    assert all((LAYERS[0] in some) == (LAYERS[1] in some) for some in seen)
+
+
+def test_trees_learn_what_the_estimate_does_not_know_and_ship_as_they_are(record, tmp_path, monkeypatch, capsys):
+    xgboost = pytest.importorskip("xgboost")
+    monkeypatch.setattr(model, "FILE", tmp_path / "model.json")
+    monkeypatch.setattr(train, "ROUNDS", 30)
+    monkeypatch.setattr(train, "REFUSAL_ROUNDS", 10)
+    monkeypatch.setattr(train, "FOLDS", 2)
+    boosters = []
+    monkeypatch.setattr(
+        xgboost, "train", lambda *given, real=xgboost.train: boosters.append(real(*given)) or boosters[-1]
+    )
+    assert train.main([str(record), "--write"]) == 0
+    assert "4 layers, 156 kernels, 4 refused" in capsys.readouterr().out
+    written = model.read(json.loads(model.FILE.read_text()))
+    assert written.judged["kernels"] == 156
+    rows = np.concatenate([one.rows for one in train.load([record])])
+    time_booster, refusal_booster = boosters[-2:]
+    np.testing.assert_allclose(
+        written.time.predict(rows), time_booster.predict(xgboost.DMatrix(rows)), rtol=1e-4, atol=1e-5
+    )
+    margin = refusal_booster.predict(xgboost.DMatrix(rows), output_margin=True)
+    np.testing.assert_allclose(written.refused.predict(rows), margin, rtol=1e-4, atol=1e-4)
+    target = train.wanted(train.load([record]))[1]
+    assert np.corrcoef(written.time.predict(rows), target)[0, 1] > 0.7
+    assert rows.shape[1] == len(features.NAMES)
+
+
+def test_texts_of_what_compile_takes_are_measured_in_their_order(tmp_path, monkeypatch, capsys):
+    out, spec = tmp_path / "texts.jsonl.xz", "n8h7w7c32k64r3s3p1"
+    assert sample.main([str(out), "--layers", spec, "--most", "2"]) == 0
+    lines = times.lines_of(out)
+    assert [one["cell"] for one in lines] == [spec, spec]
+    assert lines[0]["config"] == best_known(workload(spec))[0].key
+    assert isinstance(times.plan_of(lines[0]).config, WgmmaConfig)
+
+    class Made:
+        def __init__(self, device, case, protocol):
+            assert case.workload == workload(spec)
+
+        def evaluate(self, cubin, launch):
+            assert cubin[:4] == b"\x7fELF"
+            return Measured(2.5, (2.5,))
+
+        def close(self):
+            pass
+
+    device = SimpleNamespace(lost=False, info=SimpleNamespace(to_dict=dict))
+    monkeypatch.setattr(times, "open_device", lambda _: device)
+    monkeypatch.setattr(times, "Evaluator", Made)
+    monkeypatch.setattr(times.os, "cpu_count", lambda: 1)
+    found = times.measured([lines[0], {**lines[1], "cuda": "no text"}], time.monotonic() + 100.0)
+    assert [one.get("microseconds") for one in found["kernels"]] == [2.5, None]
+    assert found["kernels"][1]["kind"] == "build"
+    (tmp_path / "bad.xz").write_bytes(b"not xz")
+    with pytest.raises(InvalidInput, match="no texts of kernels"):
+        times.lines_of(tmp_path / "bad.xz")
+    assert "best 2.50 us" in capsys.readouterr().out
+
+
+def test_layers_are_named_or_drawn():
+    assert len(sample.layers_of("heldout")) == 24
+    assert len(sample.layers_of("stages")) == 44
+    drawn = sample.layers_of("random:7:5")
+    assert len(drawn) == 5
+    assert not any(map(heldout.is_held_out, drawn))
+    for wrong in ("random:7", "random:x:2", f"random:{heldout.SEED}:3"):
+        with pytest.raises(InvalidInput, match="--layers"):
+            sample.layers_of(wrong)

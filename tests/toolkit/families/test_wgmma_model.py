@@ -1,0 +1,91 @@
+"""What is expected of kernels that nobody measured: trees, the search by them, and what a user is told."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import subbyte
+from subbyte.device.arch import arch
+from subbyte.families.trees import Trees, whole_tree
+from subbyte.families.wgmma import features, model
+from subbyte.families.wgmma.check import why_not
+from subbyte.families.wgmma.family import WGMMA
+from subbyte.families.wgmma.model import ALIKE, DIVISION
+from subbyte.families.wgmma.plan import WgmmaPlan
+from subbyte.families.wgmma.single.config import SingleTileConfig
+from subbyte.kernel.choose import TRIES, best_known
+
+TARGET = arch("sm_90a")
+
+
+def walked(nodes, row):
+    """The leaf of a tree that a row ends in."""
+    node = nodes[0]
+    while not isinstance(node, float):
+        place, threshold, left, right = node
+        node = nodes[left if np.float32(row[place]) < np.float32(threshold) else right]
+    return node
+
+
+def test_whole_trees_say_what_the_trees_said():
+    uneven = {0: (1, 0.5, 1, 2), 1: (0, -1.0, 3, 4), 2: 7.0, 3: 1.0, 4: (2, 0.25, 5, 6), 5: 2.0, 6: 3.0}
+    stump = {0: -4.0}
+    parts = list(zip(*(whole_tree(nodes, 3) for nodes in (uneven, stump)), strict=True))
+    trees = Trees(0.5, *(np.array(part, dtype=kind) for part, kind in zip(parts, ("i4", "f4", "f4"), strict=True)))
+    rows = np.random.default_rng(0).normal(size=(200, 3))
+    rows[0] = 0.0, 0.5, 0.25  # what equals a threshold goes right
+    expected = [0.5 - 4.0 + walked(uneven, row) for row in rows]
+    assert set(expected) == {-2.5, -1.5, -0.5, 3.5}
+    assert trees.predict(rows).tolist() == expected
+    assert Trees.of(json.loads(json.dumps(trees.to_dict()))).predict(rows).tolist() == expected
+    assert trees.predict([]).tolist() == []
+
+
+def test_what_ships_is_small_and_of_this_version():
+    assert model.FILE.stat().st_size < 200_000
+    data = json.loads(model.FILE.read_text(encoding="utf-8"))
+    assert model.read(data).judged == data["judged"]
+    with pytest.raises(ValueError, match="train it again"):
+        model.read({**data, "features": data["features"][1:]})
+    assert all(why_not(WgmmaPlan(one.layer, one.config, TARGET)) is None for one in model.shipped().winners)
+
+
+@pytest.mark.parametrize("spec", ["n41h90w7c944k24r6s6p0", "n9h42w222c176k624r1s1p0u2"])
+def test_candidates_can_be_built_and_the_first_are_of_many_kinds(spec):
+    layer = subbyte.workload(spec)
+    found = list(WGMMA.candidates(layer, TARGET))
+    assert len(found) == len(set(found)) > TRIES
+    assert all(WGMMA.check(WGMMA.plan(layer, config, TARGET)) is None for config in found[:20])
+    kinds = Counter(tuple(getattr(one.schedule, name) for name in DIVISION) for one in found[:TRIES])
+    assert max(kinds.values()) <= ALIKE
+    rows = [features.row(WgmmaPlan(layer, config, TARGET)) for config in found[:3]]
+    assert all(len(row) == len(features.NAMES) for row in rows)
+
+
+def test_small_batches_reach_the_kernel_of_a_single_tile():
+    config, reason = best_known(subbyte.workload("resnet50.stage3@16"))
+    assert isinstance(config, SingleTileConfig)
+    assert "not measured yet" in reason
+    assert "us expected by a model of" in reason
+    assert "of layers left out" in reason
+
+
+def test_a_padded_batch_takes_what_was_measured_at_the_whole_one():
+    for stage in (2, 5):
+        config, reason = best_known(subbyte.workload(f"resnet50.stage{stage}@1"))
+        recorded, _ = best_known(subbyte.workload(f"resnet50.stage{stage}@8"))
+        assert config == recorded
+        assert reason.endswith("measured at batch 8, the same work")
+
+
+def test_no_stage_is_expected_to_be_slower_than_measured_at_a_larger_batch(monkeypatch):
+    layer = subbyte.workload("resnet50.stage4@40")
+    monkeypatch.setattr(model, "expected", lambda *_: 1e3)  # nothing is expected to be that fast
+    held = model.ranked(layer, TARGET)
+    assert held[0] == model.won(layer, TARGET).config == best_known(subbyte.workload("resnet50.stage4@64"))[0]
+    assert model.told(layer, held[0], TARGET).endswith("measured at batch 64, no less work")
+    assert len(held) == len(set(held))

@@ -1,0 +1,194 @@
+"""What a kernel's parts take, in cycles, and a rough sum of them: good enough to rank configurations of one layer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log2
+
+from subbyte.families.wgmma.plan import WgmmaPlan
+from subbyte.workload import ceil_div
+
+MULTIPROCESSORS = 132
+CLUSTER_MULTIPROCESSORS = 112
+"""Multiprocessors that clusters of more than two blocks find room on."""
+SINGLE_BLOCK = 240
+"""Registers for each thread from which on a block is launched with what its code takes (``registers`` of its plan)."""
+USED_REGISTERS = 64
+"""Registers of such a thread beside its accumulators."""
+
+
+@dataclass(frozen=True)
+class Constants:
+    """What the estimate counts, in cycles and bytes of a multiprocessor, but for ``memory``. Fitted to the measured
+    times of 81 layers on an H200 (``benchmarks/network estimate``)."""
+
+    setup: float = 3230.0
+    """From the launch to the first multiplication, and from the last one to the next launch."""
+    fragment: float = 97.0
+    """From one weight fragment to the next in a warpgroup alone: unpacking, addresses, fences."""
+    epilogue: float = 6.6
+    """For each accumulator register of a thread."""
+    shared_epilogue: float = 1.77
+    """How much longer it takes beside another warpgroup's multiplications."""
+    load: float = 101.0
+    """For each 16-byte load of a producer thread: issuing, unpacking, storing."""
+    stage: float = 351.0
+    """For each stage of the pipeline: what is left of the wait for memory."""
+    cache: float = 28.5
+    """Bytes per cycle from the L2 while all multiprocessors load."""
+    cluster: float = 708.0
+    """For an exchange of partial sums."""
+    exchange: float = 39.3
+    """Bytes per cycle of that exchange."""
+    memory: float = 1828.0
+    """Bytes per cycle from and to memory, of the whole GPU."""
+    sharpness: float = 3.29
+    """Exponent of the norm that stands for the longest of several things going on at once."""
+    unroll: float = 1.030
+    """Factor for each halving of a loop body."""
+    sparse_fragment: float = 25.0
+    """Of 2:4 weights, for each fetched fragment: their instructions take all that shared memory gives, and what else
+    moves there delays them. Fitted with the next to the kernels of ``benchmarks/results/sparse``."""
+    sparse_pixel: float = 6.5
+    """The same for each staged pixel of 32 channels and 8 images."""
+    listed_fragment: float = 40.0
+    """Of a list of live blocks, for each pair and fragment row: where it multiplies. Fitted with the next to the
+    kernels of ``benchmarks/results/sparse/blocks-*.json``."""
+    listed_iteration: float = 800.0
+    """The same for each tile iteration: finding where its list begins and ends."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a plan's cycles are made of; the five things that go on at once are those of a wave."""
+
+    own: float
+    """A warpgroup's own work, iteration after iteration."""
+    together: float
+    """Multiplications and epilogues of all warpgroups of a multiprocessor."""
+    producer: float
+    """A producer's loads."""
+    fetched: float
+    """What comes from the L2."""
+    setup: float
+    """Start and end of a block."""
+    memory: float
+    """From and to memory, of the whole GPU."""
+    waves: int
+    resident: int
+    """Blocks of a multiprocessor at a time."""
+    multiprocessors: int
+    iterations: int
+    """Tile iterations of a consumer warpgroup."""
+    stages: int
+    """Stages that a block's producer loads."""
+    weights: float
+    """Bytes of weights that a block reads."""
+    pixels: float
+    """Staged pixels of a block, of 32 channels and 8 images."""
+    tensor: float
+    """Cycles of a warpgroup's multiplications in a tile iteration."""
+    cycles: float
+    """All of it."""
+
+
+def estimated_cycles(plan: WgmmaPlan, k: Constants | None = None) -> float:
+    """A rough count of cycles from launch to launch, good enough to rank configurations of one workload."""
+    return terms(plan, k).cycles
+
+
+def terms(plan: WgmmaPlan, k: Constants | None = None) -> Terms:
+    """What :func:`estimated_cycles` adds up.
+
+    Blocks run in waves of as many as fit. In a wave go on at once: a warpgroup's own work, iteration after iteration;
+    the multiplications and epilogues of all warpgroups of a multiprocessor; the producer's loads; what comes
+    from the L2.
+    """
+    k = k or Constants()
+    config, w = plan.knobs, plan.workload
+    iterations = _iterations(plan)
+    fragments = plan.tile_fragments
+    tensor = fragments * plan.operands * plan.accumulators
+    stages = _stages(plan, iterations)
+    epilogue = k.epilogue * plan.accumulators
+    multiprocessors = MULTIPROCESSORS if config.cluster_split_k <= 2 else CLUSTER_MULTIPROCESSORS
+    resident = min(_resident(plan), ceil_div(plan.grid_blocks, multiprocessors))
+    warpgroups = config.consumers * resident
+    own = iterations * (max(fragments * config.tiles_m * k.fragment, tensor) + epilogue)
+    multiplied = warpgroups * tensor * _busiest(plan)
+    pixels = stages * plan.stage_rows * plan.columns_loaded * plan.channels * config.image_groups
+    together = iterations * (multiplied + epilogue * (1.0 if warpgroups == 1 else k.shared_epilogue))
+    if config.sparse:
+        fetches = fragments * config.consumers * (1 if config.resident else iterations)
+        together += resident * (fetches * k.sparse_fragment + pixels * k.sparse_pixel)
+    if config.listed:
+        turns = iterations * config.consumers * resident
+        together += turns * (fragments * config.tile_rows * k.listed_fragment + k.listed_iteration)
+    producer = stages * (plan.copies * k.load + k.stage) / config.producers
+    once = config.consumers_m / max(config.multicast, 1)
+    times = 1 if config.resident else iterations
+    read = once if config.multicast else config.consumers * times
+    weights = 4 * plan.fragment_words * fragments * config.tiles_m * read
+    fetched = (weights + 128 * pixels) * resident / k.cache
+    setup = k.setup + (
+        k.cluster + config.consumers * plan.exchanged_bytes / k.exchange if config.cluster_split_k > 1 else 0.0
+    )
+    waves = ceil_div(plan.grid_blocks, multiprocessors * resident)
+    busy = waves * (setup + _longest(k.sharpness, own, together, producer, fetched))
+    factor = k.unroll ** -log2(config.unroll)
+    memory = w.bytes_moved / k.memory
+    return Terms(
+        own, together, producer, fetched, setup, memory, waves, resident, multiprocessors, iterations, stages,
+        float(weights), float(pixels), float(tensor), factor * _longest(k.sharpness, busy, memory),
+    )  # fmt: skip
+
+
+def _longest(sharpness: float, *cycles: float) -> float:
+    """A smooth maximum: a little more than the longest where others come close."""
+    longest = max(cycles)
+    return float(longest * sum((one / longest) ** sharpness for one in cycles) ** (1 / sharpness))
+
+
+def _iterations(plan: WgmmaPlan) -> int:
+    """Tile iterations of a consumer warpgroup."""
+    config = plan.knobs
+    rows = ceil_div(plan.output_size[0], config.segments)
+    return ceil_div(rows, config.tile_rows * config.consumers_rows) * config.m_iterations
+
+
+def _stages(plan: WgmmaPlan, iterations: int) -> int:
+    """Stages that a block's producer loads."""
+    config = plan.knobs
+    if not plan.keep_rows:
+        return iterations * plan.group_stages * config.channel_groups
+    return plan.most_staged * config.channel_groups
+
+
+def _busiest(plan: WgmmaPlan) -> float:
+    """What the block with the most multiplications has of those of whole rows inside the image: less with half rows,
+    whose narrower instructions and whose segments at the edge of the image are what the division is made for."""
+    if not plan.knobs.half_rows:
+        return 1.0
+    whole = 2 * plan.knobs.tile_rows * plan.tap_rows * plan.row_pixels
+    return max(_columns(plan, segment) for segment in range(plan.knobs.segments)) / whole
+
+
+def _columns(plan: WgmmaPlan, segment: int) -> int:
+    """Columns that a segment's kernel rows multiply, of a block with half rows."""
+    rows = range(plan.segment_start(segment), plan.segment_end(segment))
+    met = [plan.tap_rows_at(row, 1, tap) == (0, 1) for row in rows for tap in range(plan.tap_rows)]
+    less = plan.row_pixels - plan.narrow_pixels if plan.cut(segment) in (0, 1) else 0
+    return sum(met) * plan.row_pixels - plan.tap_rows * less
+
+
+def _resident(plan: WgmmaPlan) -> int:
+    """Blocks of a multiprocessor at a time, with registers as estimated."""
+    config, arch = plan.knobs, plan.arch
+    granted = arch.registers_per_sm // config.threads // 8 * 8
+    registers = (
+        min(arch.registers_per_thread, plan.accumulators + USED_REGISTERS) if granted >= SINGLE_BLOCK else granted
+    )
+    fitting = min(
+        arch.registers_per_sm // (registers * config.threads), arch.shared_per_sm // (plan.shared_bytes + 1024)
+    )
+    return max(1, fitting)

@@ -1,0 +1,57 @@
+"""What a model of a kernel's time sees of its plan: the estimate's terms first, then the plan's sizes and knobs."""
+
+from __future__ import annotations
+
+from math import log2
+
+from subbyte.families.wgmma.cycles import terms
+from subbyte.families.wgmma.plan import WgmmaPlan
+
+LAYER = ("r", "stride", "pad", "channel_blocks", "filter_blocks", "p", "q", "batch_groups")
+"""Of the workload."""
+KNOBS = (
+    "tile_width", "tile_rows", "consumers_m", "consumers_n", "consumers_rows", "segments", "m_iterations", "tiles_m",
+    "cluster_split_k", "channel_groups", "stages", "keep_rows", "early_release", "stage_per_iteration", "load_ahead",
+    "unroll", "in_flight", "stagger", "dependent_launch", "flatten", "flat_batch", "producers", "image_groups",
+    "half_rows", "producer_late", "lean_start", "multicast", "weights_ahead", "late_parameters", "early_parameters",
+    "early_start",
+)  # fmt: skip
+"""Of the schedule."""
+SHARES = ("own", "together", "producer", "fetched", "setup", "memory")
+"""Terms of the estimate, each as a share of a wave's cycles."""
+SIZES = (
+    "cycles", "waves", "full_waves", "tail", "busy_share", "resident", "blocks", "iterations", "row_stages", "tensor",
+    "weights", "pixels", "waste", "columns_share", "channels_share", "filters_share", "accumulators",
+    "consumer_registers", "producer_registers", "shared_bytes", "copies", "threads", "row_pixels", "macs", "bytes",
+)  # fmt: skip
+"""What follows from both."""
+NAMES = (*SIZES, *(f"{name}_share" for name in SHARES), *KNOBS, *LAYER)
+"""Of what :func:`row` gives, in its order."""
+PEAK = 4096
+"""Multiply-adds of a multiprocessor in a cycle."""
+
+
+def row(plan: WgmmaPlan) -> list[float]:
+    """The features of a plan, logarithms of base 2 where they are sizes."""
+    w, knobs, found = plan.workload, plan.knobs, terms(plan)
+    at_once = found.multiprocessors * found.resident
+    exact = plan.grid_blocks / at_once
+    block = found.iterations * knobs.consumers * found.tensor  # cycles of a block's multiplications
+    ideal = w.macs / (found.multiprocessors * PEAK)
+    every = block * plan.grid_blocks / found.multiprocessors
+    waste = block * found.waves * found.resident / max(ideal, 1.0)
+    columns = 1.0 if plan.flat else w.q / (plan.x_tiles * plan.width_covered)
+    consumer, producer = plan.registers
+    sizes = (
+        log2(found.cycles), found.waves, log2(exact), found.waves / exact, ideal / max(1.0, every), found.resident,
+        log2(plan.grid_blocks), log2(found.iterations), log2(max(1, found.stages)), log2(found.tensor),
+        log2(found.weights + 1), log2(found.pixels + 1), log2(max(1e-3, waste)), columns,
+        w.c / (32 * w.channel_blocks), w.k / (64 * plan.filter_tiles), plan.accumulators, consumer, producer,
+        log2(plan.shared_bytes), plan.copies, knobs.threads, plan.row_pixels, log2(w.macs), log2(w.bytes_moved),
+    )  # fmt: skip
+    wave = found.own + found.together + found.producer + found.fetched + found.setup
+    shares = [getattr(found, name) / wave for name in SHARES]
+    return [
+        *map(float, sizes), *shares, *(float(getattr(knobs, name)) for name in KNOBS),
+        *(float(getattr(w, name)) for name in LAYER),
+    ]  # fmt: skip

@@ -1,0 +1,171 @@
+"""The dense configurations of a layer that are likeliest to be fast: a search by a model, nothing is measured.
+
+It begins with what was fastest on the layers nearest to this one, at any batch, with widths and segments of this layer,
+and with a few plain ones; both kernels are looked at. Then whatever differs in a knob from the best found so far is
+asked for, several times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from math import log2
+from typing import Any, NamedTuple
+
+from subbyte.device.arch import Arch
+from subbyte.families.wgmma import features
+from subbyte.families.wgmma.check import why_not
+from subbyte.families.wgmma.config import WgmmaConfig
+from subbyte.families.wgmma.cycles import MULTIPROCESSORS
+from subbyte.families.wgmma.pipeline.config import PipelineConfig
+from subbyte.families.wgmma.plan import WgmmaPlan
+from subbyte.families.wgmma.rules import WIDTHS
+from subbyte.families.wgmma.values import searched_values
+from subbyte.workload import ConvWorkload, ceil_div
+
+NEAREST = 12
+"""Winners of other layers that a search begins with."""
+TURNS, BRED = 4, 4
+"""How often, and around how many of the best, single knobs are changed."""
+FEW_SEGMENTS = 3
+"""Numbers of segments that a winner of another layer is tried with: those nearest to as many rows for each block."""
+ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 56)
+"""Rows of a segment."""
+SPARE = 6
+"""Widths that are looked at: those that leave the fewest columns unused."""
+Values = Mapping[str, Sequence[int]]
+Rank = Callable[[Sequence[Sequence[float]]], Sequence[float]]
+"""Rows of features to what the model says of each, the less the better."""
+
+
+class Winner(NamedTuple):
+    """A layer, the configuration that was the fastest measured, and its time."""
+
+    layer: ConvWorkload
+    config: WgmmaConfig
+    microseconds: float
+
+
+def likeliest(workload: ConvWorkload, arch: Arch, rank: Rank, winners: Sequence[Winner]) -> dict[WgmmaConfig, float]:
+    """Configurations that can be built with what the model says of them, in the order of that."""
+    search = Search(workload, arch, rank)
+    search.look_at(ported(workload, winners, search.lists))
+    if not search.found:
+        search.look_at(plain(search.lists))
+    for _ in range(TURNS):
+        before = len(search.seen)
+        search.look_at(near for one in search.best(BRED) for near in search.neighbours(one))
+        if len(search.seen) == before:
+            break
+    return {one: search.found[one] for one in search.best(len(search.found))}
+
+
+class Search:
+    """What was looked at of a layer, and what can be built of it."""
+
+    def __init__(self, workload: ConvWorkload, arch: Arch, rank: Rank) -> None:
+        self.workload, self.arch, self.rank = workload, arch, rank
+        self.lists = lists_of(workload)
+        self.found: dict[WgmmaConfig, float] = {}
+        self.seen: set[WgmmaConfig] = set()
+        self._bred: set[WgmmaConfig] = set()
+
+    def look_at(self, configs: Iterable[WgmmaConfig]) -> None:
+        """Ask for those that were not seen yet, and can be built."""
+        fresh, rows = [], []
+        for one in configs:
+            if one in self.seen:
+                continue
+            self.seen.add(one)
+            plan = WgmmaPlan(self.workload, one, self.arch)
+            if why_not(plan) is None:
+                fresh.append(one)
+                rows.append(features.row(plan))
+        if fresh:
+            self.found.update(zip(fresh, map(float, self.rank(rows)), strict=True))
+
+    def best(self, count: int) -> list[WgmmaConfig]:
+        """The best so far."""
+        return sorted(self.found, key=lambda one: (self.found[one], one.key))[:count]
+
+    def neighbours(self, config: WgmmaConfig) -> Iterator[WgmmaConfig]:
+        """All configurations that differ in one knob. Those of one that was asked for before have been seen."""
+        if config in self._bred:
+            return
+        self._bred.add(config)
+        rows, pipeline = type(config).rows, isinstance(config, PipelineConfig)
+        for name, values in self.lists.items():
+            if name not in rows:
+                continue
+            own = getattr(config, name)
+            more: Sequence[int] = ()
+            if name == "segments":
+                more = self._whole_waves(config)
+            elif name == "stages":
+                more = tuple(n for n in (own - 1, own + 1, own + 3) if n > 0)
+            yield from (
+                config.with_values({name: value})
+                for value in dict.fromkeys((*values, *more))
+                if value != own and not (name == "multicast" and value == 0)
+            )
+        if pipeline and "row_reuse" in rows:  # groups of channels want another depth of the pipeline at once
+            for groups, stages in product(self.lists.get("channel_groups", ()), self.lists["stages"]):
+                if groups != config.to_dict()["channel_groups"]:
+                    yield config.with_values({"channel_groups": groups, "stages": stages})
+
+    def _whole_waves(self, config: WgmmaConfig) -> tuple[int, ...]:
+        """Segments with which the blocks just fill all multiprocessors, once to three times."""
+        plan = WgmmaPlan(self.workload, config, self.arch)
+        others = max(1, plan.grid_blocks // plan.knobs.segments)
+        return tuple(n for turns in (1, 2, 3) if 1 <= (n := turns * MULTIPROCESSORS // others) <= plan.output_size[0])
+
+
+def lists_of(workload: ConvWorkload) -> dict[str, tuple[int, ...]]:
+    """Values of the knobs: those of the layer's space, and for sizes that are no powers of two more widths, segments
+    and groups of channels."""
+    w, lists = workload, searched_values(workload)
+    lists["tile_width"] = tuple(dict.fromkeys((*lists["tile_width"], *_widths(w.q))))[:SPARE]
+    if w.r > 1 or w.s > 1 or w.pad:
+        lists["segments"] = tuple(sorted({*lists["segments"], *(ceil_div(w.p, rows) for rows in ROWS if rows <= w.p)}))
+    blocks = w.channel_blocks
+    divisors = (n for n in range(1, blocks + 1) if blocks % n == 0 and (n == 1 or blocks % 2 or (blocks // n) % 2 == 0))
+    groups = lists.get("channel_groups", (1,))
+    lists["channel_groups"] = tuple(
+        sorted({*(n for n in divisors if n <= 16), *(n for n in groups if blocks % n == 0)})
+    )
+    if w.r > 1:
+        lists["row_reuse"] = (0, 1, 2, 3)
+    return lists
+
+
+def _widths(pixels: int) -> list[int]:
+    """Widths that leave the fewest columns unused, the widest first among equals."""
+    fitting = [n for n in WIDTHS if n <= pixels + 3]
+    return sorted(fitting, key=lambda n: (ceil_div(pixels, n) * n / pixels + 0.5 / n, -n))[:SPARE]
+
+
+def ported(workload: ConvWorkload, winners: Sequence[Winner], lists: Values) -> Iterator[WgmmaConfig]:
+    """The winners of the layers nearest to this one, with widths and segments of this layer."""
+    for other, config, _ in sorted(winners, key=lambda one: distance(workload, one.layer))[:NEAREST]:
+        yield config
+        rows = ceil_div(other.p, config.to_dict()["segments"])
+        near = sorted(lists["segments"], key=lambda n: abs(log2(ceil_div(workload.p, n) / rows)))[:FEW_SEGMENTS]
+        for width in dict.fromkeys((config.tile_width, *lists["tile_width"][:3])):
+            for segments in near:
+                yield config.with_values({"tile_width": width, "segments": segments})
+
+
+def plain(lists: Values) -> Iterator[WgmmaConfig]:
+    """Where nothing of other layers can be built: few pixels, and few channels at a time."""
+    for width, groups, reuse in product(lists["tile_width"], lists["channel_groups"], lists.get("row_reuse", (1,))):
+        for stages in dict.fromkeys((*lists["stages"], 16, 24)):
+            changes: dict[str, Any] = {"tile_width": width, "channel_groups": groups, "row_reuse": reuse}
+            yield PipelineConfig(stagger=0, stages=stages, load_ahead=1).with_values(changes)
+
+
+def distance(one: ConvWorkload, other: ConvWorkload) -> float:
+    """How far two layers are apart: doublings of their sizes, and more for another kernel or stride."""
+    sizes = [(w.batch_groups * w.p * w.q, w.p, w.q, w.channel_blocks, w.filter_blocks) for w in (one, other)]
+    apart = sum(abs(log2(a / b)) for a, b in zip(*sizes, strict=True))
+    kernel = 2.0 * abs(log2(one.r / other.r)) + 4.0 * ((one.r == 1) != (other.r == 1))
+    return apart + kernel + 2.0 * (one.stride != other.stride)

@@ -1,0 +1,147 @@
+"""What is expected of a kernel that nobody measured: a model trained on those that were, on an H200.
+
+``model.json`` is written by ``benchmarks/network train``, which says how it was judged. It corrects the estimate: its
+trees give the logarithm of a kernel's time over :func:`~subbyte.families.wgmma.cycles.estimated_cycles`, and others the
+odds that the compiler's report refuses it. Reading it takes neither xgboost nor a GPU.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subbyte.device.arch import Arch
+from subbyte.families.trees import Trees
+from subbyte.families.wgmma import features
+from subbyte.families.wgmma.check import why_not
+from subbyte.families.wgmma.config import WgmmaConfig
+from subbyte.families.wgmma.likely import Winner, likeliest
+from subbyte.families.wgmma.pipeline.config import PipelineConfig
+from subbyte.families.wgmma.plan import WgmmaPlan
+from subbyte.families.wgmma.single.config import SingleTileConfig
+from subbyte.workload import ConvWorkload, workload
+
+FILE = Path(__file__).with_name("model.json")
+CLOCK_MHZ = 1755.0
+"""Cycles of the estimate for each microsecond; another value changes the trees alone."""
+REFUSED = 0.5
+"""A kernel that is refused for certain ranks like one that takes 2^0.5 as long: another has to be built then."""
+ALIKE = 2
+"""Of the first to be tried, those that divide the work in the same way: what refuses one of them often refuses all."""
+DIVISION = ("tile_width", "tile_rows", "consumers_m", "consumers_n", "consumers_rows", "segments", "cluster_split_k",
+            "channel_groups", "m_iterations", "tiles_m", "image_groups", "half_rows", "multicast")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Model:
+    """Trees, the winners that a search begins with, and what the trees were worth on layers that were left out."""
+
+    time: Trees
+    refused: Trees
+    winners: tuple[Winner, ...]
+    judged: Mapping[str, float]
+    """``kernels``, ``layers``; of layers left out how much longer the first choice takes than the best measured:
+    ``mean``, ``worst``."""
+
+    def microseconds(self, rows: Sequence[Sequence[float]]) -> NDArray[np.float64]:
+        """What is expected of plans with these features."""
+        return 2.0 ** self._logarithms(rows) / CLOCK_MHZ
+
+    def rank(self, rows: Sequence[Sequence[float]]) -> list[float]:
+        """By what plans are put in order: the logarithm of the time, and more where the compiler may refuse them."""
+        chance = 1.0 / (1.0 + np.exp(-self.refused.predict(rows)))
+        return list(map(float, self._logarithms(rows) + REFUSED * chance))
+
+    def _logarithms(self, rows: Sequence[Sequence[float]]) -> NDArray[np.float64]:
+        return self.time.predict(rows) + np.asarray(rows)[:, features.NAMES.index("cycles")]
+
+    @property
+    def worth(self) -> str:
+        """How it was judged, for a reader."""
+        j = self.judged
+        return (
+            f"model of {j['kernels']:,.0f} kernels of {j['layers']:.0f} layers: its first choice took {j['mean']:.0%} "
+            f"longer than the best measured of layers left out ({j['worst']:.0%} at worst)"
+        )
+
+
+@cache
+def shipped() -> Model:
+    """The model of this version. Raises what reading a damaged file of the package raises."""
+    return read(json.loads(FILE.read_text(encoding="utf-8")))
+
+
+def read(data: Mapping[str, Any]) -> Model:
+    """A model as ``benchmarks/network train`` writes it. Raises ValueError where features are not those of today."""
+    if tuple(data["features"]) != features.NAMES:
+        raise ValueError("the model's features are not those of this version; train it again")
+    winners = tuple(Winner(workload(spec), _config(key), us) for spec, key, us in data["winners"])
+    return Model(Trees.of(data["time"]), Trees.of(data["refused"]), winners, data["judged"])
+
+
+def _config(key: str) -> WgmmaConfig:
+    kind = SingleTileConfig if key.startswith(SingleTileConfig.prefix) else PipelineConfig
+    return kind.from_key(key)
+
+
+def ranked(layer: ConvWorkload, arch: Arch) -> list[WgmmaConfig]:
+    """Dense configurations that can be built, in the order to try them.
+
+    First comes what won on the same layer at another batch where that is safer: with as many groups of 8 images it is
+    the same work, and at a larger batch it was measured faster than what is expected here of anything.
+    """
+    model = shipped()
+    found = spread(likeliest(layer, arch, model.rank, model.winners))
+    winner = won(layer, arch)
+    if winner is None or (
+        winner.layer.batch_groups > layer.batch_groups
+        and found
+        and expected(layer, found[0], arch) <= winner.microseconds
+    ):
+        return found
+    return [winner.config, *(one for one in found if one != winner.config)]
+
+
+def won(layer: ConvWorkload, arch: Arch) -> Winner | None:
+    """What won on the same layer at the least batch of as many groups of 8 images or more, and can be built here."""
+    others = [one for one in shipped().winners
+              if one.layer.batch_groups >= layer.batch_groups and replace(one.layer, n=layer.n) == layer]  # fmt: skip
+    for one in sorted(others, key=lambda one: one.layer.batch_groups):
+        if why_not(WgmmaPlan(layer, one.config, arch)) is None:
+            return one
+    return None
+
+
+def spread(configs: Iterable[WgmmaConfig]) -> list[WgmmaConfig]:
+    """The same, but that of those which divide the work alike all behind ``ALIKE`` come last."""
+    first: list[WgmmaConfig] = []
+    last: list[WgmmaConfig] = []
+    alike: dict[tuple[int, ...], int] = {}
+    for one in configs:
+        schedule = one.schedule
+        division = tuple(getattr(schedule, name) for name in DIVISION)
+        alike[division] = alike.get(division, 0) + 1
+        (first if alike[division] <= ALIKE else last).append(one)
+    return [*first, *last]
+
+
+def told(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> str:
+    """What is expected of a configuration, for a reader."""
+    winner = won(layer, arch)
+    if winner is not None and winner.config == config:
+        groups = winner.layer.batch_groups
+        as_long = "the same work" if groups == layer.batch_groups else "no less work"
+        return f"{winner.microseconds:.2f} us measured at batch {winner.layer.n}, {as_long}"
+    return f"{expected(layer, config, arch):.2f} us expected by a {shipped().worth}"
+
+
+def expected(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> float:
+    """Microseconds that are expected of a configuration on an H200."""
+    return float(shipped().microseconds([features.row(WgmmaPlan(layer, config, arch))])[0])
