@@ -98,7 +98,7 @@ def parameter_space(
     ``problem_size`` and ``arch`` say what is tuned and for which device: they stand in the log, and a log of another
     one is not resumed. Raises InvalidInput for anything else, and when nothing is left.
     """
-    if not name or not isinstance(parameters, Mapping) or not parameters:
+    if not (name and callable(getattr(parameters, "items", None)) and parameters):
         raise InvalidInput(
             f"parameter_space({shown(name)}, {shown(parameters)}): expected a name and a dictionary from parameters to "
             'lists of values, such as {"block": [64, 128]}'

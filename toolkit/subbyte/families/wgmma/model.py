@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from subbyte.device.arch import Arch
 from subbyte.families.trees import Trees
-from subbyte.families.wgmma import features
+from subbyte.families.wgmma import features, translate
 from subbyte.families.wgmma.check import why_not
 from subbyte.families.wgmma.config import WgmmaConfig
+from subbyte.families.wgmma.former import FormerConfig
 from subbyte.families.wgmma.likely import Winner, likeliest
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
@@ -87,8 +88,10 @@ def read(data: Mapping[str, Any]) -> Model:
 
 
 def _config(key: str) -> WgmmaConfig:
-    kind = SingleTileConfig if key.startswith(SingleTileConfig.prefix) else PipelineConfig
-    return kind.from_key(key)
+    if not translate.former_key(key):
+        return (SingleTileConfig if key.startswith(SingleTileConfig.prefix) else PipelineConfig).from_key(key)
+    found = translate.from_key(key)
+    return translate.nearest(found) if isinstance(found, FormerConfig) else found
 
 
 def ranked(layer: ConvWorkload, arch: Arch) -> list[WgmmaConfig]:

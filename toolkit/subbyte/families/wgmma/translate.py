@@ -129,7 +129,7 @@ def today(config: FormerConfig) -> Found:
     return second.today(then)
 
 
-def nearest(config: FormerConfig) -> Found:
+def nearest(config: FormerConfig) -> PipelineConfig | SingleTileConfig:
     """The configuration of today that a retired one comes nearest to: the same without the knobs that are no more."""
     if isinstance(config, FormerPipelineConfig):
         return second.nearest(config)
