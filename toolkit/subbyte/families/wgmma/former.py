@@ -144,7 +144,7 @@ class FormerSparseConfig(FormerPipelineConfig):
     prefix: ClassVar[str] = "wg24-"
     skips_zeros: ClassVar[bool] = True
 
-    resident: int = _was("res", 0, flag(), always=True)
+    resident: int = _was("res", 0, whole(0, 2), always=True)
 
 
 @configuration
