@@ -29,6 +29,7 @@ from subbyte.measure.atoms.program import AtomKernel
 from subbyte.measure.fake import FakeRunner
 from subbyte.networks import Network
 from subbyte.records.foreign import ForeignSpace, ForeignWorkload
+from subbyte.records.parameter_space import ParameterSpace
 from subbyte.records.result import Failed
 from subbyte.spaces.listed import ListedOneByOne, ListedTable
 from subbyte.sparse import Experiment, LayerBars, RowLowering, SpeedMap, TileSteps
@@ -193,6 +194,7 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     EditedKernel: lambda name: kernel(name, EditedKernel),
     PlaneSpace: lambda name: made_up(PlaneSpace, name, {"family": family_named("bmma")}),
     Experiment: _experiment,
+    ParameterSpace: lambda name: ParameterSpace(ForeignWorkload(name, (name,)), name, {name: (name, 2)}, ()),
     ForeignSpace: lambda name: ForeignSpace(ForeignWorkload(name, (name,)), name, {name: (name, 2)}, (0, 1)),
     Kernel: kernel,
     Landscape: landscape,

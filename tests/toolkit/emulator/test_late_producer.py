@@ -12,7 +12,7 @@ from subbyte.families.wgmma.check import why_not
 KERNELS = [
     ("n8h6w14c64k64r3s3p1", "wgp-tw14-tr1-cm1-cr2-sg2-st4-sta0-ls1"),  # as stages 2 and 3 at batch 64
     ("n3h7w6c64k160r3s3p1", "wgp-tw6-tr1-cm2-sg7-st3-la1-sta2-ls1"),
-    ("n3h3w9c64k64r3s3p1", "wgp-tw6-tr1-cm1-cn2-sg2-st3-sta0-pdl0-ls1-nhwc"),
+    ("n3h3w9c64k64r3s3p1", "wgp-tw6-tr1-cm1-cn2-sg2-st3-sta0-ls1-nhwc"),
     ("n8h6w6c64k64r3s3p1", "wgp-tw6-tr1-cm1-sg1-st3-rr2-sta0-ls1"),
 ]
 REFUSED = [

@@ -14,7 +14,7 @@ KERNELS = [
     ("n8h6w14c64k64r3s3p1", "wgp-tw14-tr1-cm1-cr2-sg2-st4-ls3"),  # as stage 2
     ("n16h7w7c128k64r3s3p1", "wgp-tw7-tr1-cm1-cr2-sg4-cg2-st3-rr3-la1-sta0-ig2-hr1-ls2"),  # as stage 5
     ("n3h7w6c64k160r3s3p1", "wgp-tw6-tr1-cm2-sg7-st3-la1-sta2-ls2"),
-    ("n3h3w9c64k64r3s3p1", "wgp-tw6-tr1-cm1-cn2-sg2-st3-sta0-pdl0-ls2-nhwc"),
+    ("n3h3w9c64k64r3s3p1", "wgp-tw6-tr1-cm1-cn2-sg2-st3-sta0-ls2-nhwc"),
     ("n8h5w6c96k64r3s3p1u2", "wgp-tw4-tr1-cm1-sg1-st5-sta0-ls2"),  # loads at no constant distance
     ("n8h6w6c64k128r3s3p1", "wgp-tw6-tr1-cm1-sg1-mi2-st3-rr2-sta0-ls2"),
 ]

@@ -66,7 +66,7 @@ class Origin(InfoRecord):
     def title(self) -> str:
         """What is taken, in a line."""
         known = {"own": "your own record", "shipped": "a record of the package", "predicted": "predicted, not measured"}
-        return f"{self.workload} on {self.arch}: {known[self.source]}"
+        return f"{self.workload} on {self.arch}: {known.get(self.source, self.source)}"
 
     def table(self) -> Table:
         """A row for each thing known."""

@@ -321,7 +321,7 @@ def _best(w: ConvWorkload, device: str, limits: MeasuredPeaks) -> tuple[Timed | 
         return None, max(peaks, key=lambda atom: peaks[atom]), (able or newest_first())[0].name
     timed, values = min(found, key=lambda pair: pair[0].microseconds)
     family, known = family_of_fields(values)
-    config = known or family.plain  # a kernel that cannot be built any more had the same instruction
+    config = family.stand_in(known or family.plain)  # a kernel that cannot be built any more had the same instruction
     return timed, limits.measured(family.plan(w, config, arch_named(limits.arch)).atom.name), family.name
 
 

@@ -135,7 +135,7 @@ class StemFamily(Family):
 
     @property
     def topics(self) -> Mapping[str, Topic[InfoRecord]]:
-        """How taps share K."""
+        """How a layer is cut, and how taps share K."""
         from subbyte.families.stem.explain import TOPICS
 
         return TOPICS

@@ -1,10 +1,17 @@
 """What can be shown of a kernel for few input channels: the records of its topics are in the modules of this folder."""
 
 from subbyte.families.stem.explain.shared_k import SharedK, shared_k
+from subbyte.families.stem.explain.tiling import StemTiling, stem_tiling
 from subbyte.families.topic import Option, Topic
 from subbyte.info_record import InfoRecord
 
 TOPICS: dict[str, Topic[InfoRecord]] = {
+    "tiling": Topic(
+        "How a layer is cut into blocks, turns, tiles of pixels, and steps of K.",
+        "subbyte explain tiling n8h224w224c3k64r7s7p3u2 --family stem",
+        StemTiling,
+        stem_tiling,
+    ),
     "sharedk": Topic(
         "Which taps and channels of a window share the K of an instruction, by step and lane.",
         "subbyte explain sharedk n8h224w224c3k64r7s7p3u2 --phase 0",

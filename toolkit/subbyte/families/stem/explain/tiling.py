@@ -1,0 +1,97 @@
+"""How a kernel for few input channels cuts a convolution: blocks, turns, tiles of pixels, steps of K."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from subbyte.errors import InvalidInput
+from subbyte.families.stem.plan import STEP_BYTES, StemPlan
+from subbyte.families.stem.rules import why_not
+from subbyte.info_record import InfoRecord, Table
+from subbyte.workload.conv import BATCH_GROUP, ConvWorkload
+
+
+@dataclass(frozen=True)
+class StemLevel:
+    """One level of the cutting. ``count``: how many of it one of the level above has; ``rows`` by ``columns`` output
+    pixels of ``images`` images, ``channels`` output channels, ``depth`` positions of K (taps and channels of a window,
+    and those that fill it up)."""
+
+    name: str
+    count: int
+    rows: int
+    columns: int
+    images: int
+    channels: int
+    depth: int
+
+
+@dataclass(frozen=True)
+class StemTiling(InfoRecord):
+    """The levels of one kernel, the whole layer first; of blocks at a border, what one inside has.
+
+    ``useful`` of the positions of K are taps and channels of the window; ``threads`` and ``shared_bytes`` are a
+    block's."""
+
+    workload: ConvWorkload
+    config: str
+    arch: str
+    instruction: str
+    levels: tuple[StemLevel, ...]
+    useful: int
+    threads: int
+    shared_bytes: int
+
+    @property
+    def instructions(self) -> int:
+        """Matrix instructions of a block that no border cuts."""
+        return prod(level.count for level in self.levels[2:])
+
+    def title(self) -> str:
+        """One line that names what the record shows."""
+        return (
+            f"tiling of {self.workload.label} ({self.config}): {self.levels[1].count:,} blocks, K of "
+            f"{self.useful} taps and channels in {self.levels[-1].count} steps ({self.instruction})"
+        )
+
+    def table(self) -> Table:
+        """One row for each level."""
+        names = ("level", "of the level above", "pixels", "images", "output channels", "positions of K")
+        return Table(
+            names,
+            tuple(
+                (one.name, one.count, f"{one.rows} x {one.columns}", one.images, one.channels, one.depth)
+                for one in self.levels
+            ),
+        )
+
+    def text(self) -> str:
+        """The levels, and what fills K."""
+        depth = self.levels[-1].count * STEP_BYTES
+        lines = (
+            f"a block: {self.threads} threads; shared memory: {self.shared_bytes:,} bytes",
+            f"{self.instructions:,} instructions in a block that no border cuts",
+            f"{self.useful} of {depth} positions of K are taps and channels of a window: subbyte explain sharedk",
+        )
+        return "\n".join([super().text(), "", *lines])
+
+
+def stem_tiling(plan: StemPlan) -> StemTiling:
+    """The levels of a plan. Raises InvalidInput with the reason for one that is refused."""
+    if reason := why_not(plan):
+        raise InvalidInput(f"{plan.workload.label} with {plan.config.key} on {plan.arch.name} is refused: {reason}")
+    w, config, steps = plan.workload, plan.config, plan.strips.steps
+    depth, width, channels = steps * STEP_BYTES, plan.tile[1], config.filters
+    turns = min(config.turns, plan.row_groups)
+    levels = (
+        StemLevel("layer", 1, w.p, w.q, w.n, w.k, w.r * w.s * w.c),
+        StemLevel("block", plan.blocks, turns * config.tile_rows, width, BATCH_GROUP, channels, depth),
+        StemLevel("turn", turns, config.tile_rows, width, BATCH_GROUP, channels, depth),
+        StemLevel("row", config.tile_rows, 1, width, BATCH_GROUP, channels, depth),
+        StemLevel("tile", plan.tiles, 1, width // plan.tiles, BATCH_GROUP, channels, depth),
+        StemLevel("step", steps, 1, width // plan.tiles, BATCH_GROUP, channels, STEP_BYTES),
+    )
+    return StemTiling(
+        w, config.key, plan.arch.name, plan.atom.name, levels, w.r * w.s * w.c, config.threads, plan.shared_bytes
+    )
