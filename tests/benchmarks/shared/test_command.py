@@ -40,8 +40,10 @@ def parts_of(folder):
         (["baselines"], "name what to do: search, "),
         (
             ["network", "tunes"],
-            "'tunes' is no part of benchmarks/network: tune, collect, estimate, chains, heldout, sample, times, train; "
-            "did you mean tune",
+            (
+                "'tunes' is no part of benchmarks/network: tune, collect, estimate, chains, heldout, sample, times, "
+                "train; did you mean tune"
+            ),
         ),
         (["network", "tune"], "the following arguments are required: out; see `python benchmarks/network tune --help`"),
         (["paper", "wgmma-sample"], "name a folder for the bundles, or --choose how many schedules, or what to"),
