@@ -48,7 +48,7 @@ def test_work_counts() -> None:
     until = time.process_time() + 0.03
     while time.process_time() < until:
         pass
-    assert cpu_seconds.used() - before >= 0.02
+    assert cpu_seconds.used() - before > 0.015  # times come in steps of 0.01
 
 
 def test_folders() -> None:
