@@ -24,10 +24,11 @@ KERNELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "warpgroups share channels, uneven": ("n1h7w7c128k72r3s3p1", "wgi-px24-fw2-cw2-if4", {}),
     "a cluster": ("n1h7w7c128k64r3s3p1", "wgi-px64-fw1-cw1-sk2", {}),
     "a cluster of pairs, uneven": ("n1h7w7c256k96r3s3p1", "wgi-px48-fw1-cw2-sk2-pdl0", {}),
+    "ways without pixels": ("n1h5w5c256k64r3s3p1", "wgi-px8-fw1-cw2-sk2-if4", {}),
     "512 channels": ("n1h7w7c512k64r3s3p1", "wgi-px64-fw1-cw1-sk8", {}),
     "1x1, nhwc": ("n9h6w5c128k64r1s1p0", "wgi-px32-fw1-cw1-nhwc", {}),
     "1x1, stride 2, sums": ("n1h9w8c96k32r1s1p0u2", "wgi-px16-fw1-cw1", {"output": "int32"}),
-    "general": ("n1h6w6c64k64r3s3p1", "wgi-px80-fw1-cw1", {"requant": "general"}),
+    "general": ("n1h6w6c64k64r3s3p1", "wgi-px48-fw1-cw1", {"requant": "general"}),
     "wide padding, sums of a pair": ("n1h3w4c128k33r3s3p3", "wgi-px32-fw1-cw2", {"output": "int32"}),
 }  # fmt: skip
 """Between them every form of the output, every way to share channels, and sizes that fill nothing."""

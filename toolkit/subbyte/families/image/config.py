@@ -31,7 +31,7 @@ class ImageConfig(Configuration):
         "shared memory", default=1,
     )  # fmt: skip
     in_flight: int = knob(
-        "if", whole(1, 8), "instruction groups that may be unfinished while the next operand is prepared", default=2
+        "if", whole(1, 7), "instruction groups that may be unfinished while the next operand is prepared", default=2
     )
     dependent_launch: int = knob("pdl", flag(), "1 = may start before the kernel before it has ended", default=1)
     layout: str = switch("", choice("nhwcnc", "nhwc"), "of activations and outputs in memory", default="nhwcnc")

@@ -18,7 +18,7 @@ MOST_FRAGMENTS = 36
 """Weights of a thread, 16 bytes each, all of them in registers from the beginning."""
 MOST_LOADS = 8
 """16-byte loads of a thread; they are written out."""
-OVERHEAD = 40
+OVERHEAD = 12
 """Registers of a thread beside sums, weights, operands and pixels on their way."""
 GRID_LIMIT = 65535
 """Blocks of a launch along y (CUDA)."""
@@ -68,8 +68,6 @@ def _division(plan: ImagePlan) -> str | None:
         return "divisibility: a part of an odd number of channel blocks would use half of each weight word"
     if config.filter_warpgroups > max(1, -(-plan.workload.k // 64)):
         return f"divisibility: {config.filter_warpgroups} warpgroups for {plan.workload.k} output channels"
-    if config.ways > plan.groups:
-        return f"divisibility: {config.ways} warpgroups have no 8 pixels each of {config.pixels} to finish"
     if config.warpgroups > 8:
         return f"threads: {config.threads} of a block exceed 1024"
     return None

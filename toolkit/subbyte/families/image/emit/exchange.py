@@ -48,12 +48,14 @@ def exchange(block: Block, sums: Any) -> Any:
         T.evaluate(T.cuda.cta_sync())
     finished, part = registers("finished", 4 * plan.slots), registers("part", 4)
     for slot in range(plan.slots):
-        for way in range(config.ways):
-            start = bind("start", block.base + T.cast(_offset(block, slot, block.part, way), "uint32"))
-            op.load_shared16(part, start)
-            with loop("i", 4) as i:
-                earlier = finished[4 * slot + i] if way else T.uint32(0)
-                T.buffer_store(finished, earlier + part[i], [4 * slot + i])
+        exists = (slot + 1) * config.ways <= plan.groups or slot * config.ways + block.way < plan.groups
+        with when(exists):
+            for way in range(config.ways):
+                start = bind("start", block.base + T.cast(_offset(block, slot, block.part, way), "uint32"))
+                op.load_shared16(part, start)
+                with loop("i", 4) as i:
+                    earlier = finished[4 * slot + i] if way else T.uint32(0)
+                    T.buffer_store(finished, earlier + part[i], [4 * slot + i])
     return finished
 
 
