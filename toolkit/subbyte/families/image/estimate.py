@@ -20,6 +20,8 @@ LOADED = 32.0
 """Bytes of a multiprocessor in a cycle from the L2."""
 PER_LOAD, PER_FRAGMENT, PER_GROUP = 60.0, 14.0, 30.0
 """Instructions of a warp in cycles: a piece's place and unpacking, an operand, results of 8 pixels."""
+STALL = 10.0
+"""Of a fragment with in_flight=1: the next operand waits for the products before it."""
 IN_BLOCK, IN_CLUSTER = 150.0, 700.0
 """Waiting for the sums of other warpgroups, and of other blocks."""
 FEATURES = ("estimate", "products", "loaded", "waves", "ways", "shared")
@@ -48,6 +50,8 @@ def estimated_cycles(plan: ImagePlan) -> float:
     """A rough count of cycles."""
     config = plan.config
     each = BLOCK_CYCLES + plan.loads * PER_LOAD + plan.fragments * PER_FRAGMENT + plan.slots * PER_GROUP
+    if config.in_flight == 1:
+        each += plan.fragments * STALL
     if config.ways > 1:
         each += IN_CLUSTER if config.cluster_split_k > 1 else IN_BLOCK
     each += loaded(plan) / LOADED + products(plan)

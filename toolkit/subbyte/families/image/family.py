@@ -20,13 +20,15 @@ from subbyte.families.image.plan import ImagePlan
 from subbyte.families.image.rules import hopeless, why_not
 from subbyte.families.image.space import KIND, ImageSpace, held_fields, value_lists
 from subbyte.families.topic import Topic
-from subbyte.families.wgmma.family import FRAGMENT_THREADS, SERIALIZED
+from subbyte.families.wgmma.family import FRAGMENT_THREADS, SERIALIZED, WGMMA
 from subbyte.info_record import InfoRecord
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.knob import Value
 from subbyte.workload.conv import CHANNEL_BLOCK, ConvWorkload
 
 _HERE = Path(__file__).parent
+_CLEARLY = 0.9
+"""Share of the wgmma family's estimate up to which kernels of one image are taken."""
 _SHARE = 2e4
 """Cycles of the estimate at which the fake runner makes up half of the most."""
 
@@ -59,6 +61,10 @@ class ImageFamily(Family):
     def hopeless(self, workload: ConvWorkload, arch: Arch) -> str | None:
         """Why no configuration can be built, whatever it is; None when some may."""
         return hopeless(workload, arch)
+
+    def leads(self, workload: ConvWorkload, arch: Arch) -> bool:
+        """Where its estimate is clearly below that of the wgmma family, which multiplies 8 images."""
+        return _leads(workload, arch)
 
     def covers(self, workload: ConvWorkload, arch: Arch) -> str | None:
         """Why no kernel of the family computes the workload, None when one does."""
@@ -163,6 +169,15 @@ def _candidates(workload: ConvWorkload, arch: Arch) -> tuple[Configuration, ...]
     space = ImageSpace(workload, arch, value_lists(workload), held_fields({}))
     plans = [space.plan(index) for index in space.valid]
     return tuple(plan.config for plan in sorted(plans, key=estimated_cycles))
+
+
+@cache
+def _leads(workload: ConvWorkload, arch: Arch) -> bool:
+    own, other = (next(iter(one.candidates(workload, arch)), None) for one in (IMAGE, WGMMA))
+    if own is None or other is None:
+        return own is not None
+    estimates = [one.estimate(one.plan(workload, config, arch)) for one, config in ((IMAGE, own), (WGMMA, other))]
+    return estimates[0] <= _CLEARLY * estimates[1]
 
 
 IMAGE = ImageFamily()
