@@ -70,3 +70,32 @@ def test_generated_kernels_are_clean_and_exact(name: str) -> None:
         assert found.unwritten == {"Out": missing}, "images that only fill up the last 8 are left alone, no others"
         assert not any(found.rewritten.values())
         assert wrong == 0
+
+
+FAULTS = {
+    "a tap one place further": ("(low + (uint)133)", "(low + (uint)134)"),
+    "even channels twice": ("(operand_ptr_1[0], weights_ptr[0],", "(operand_ptr_1[0], (weights_ptr[0] << (uint)4),"),
+    "zeros above the image are not": ("(row >= 0)", "(row >= 1)"),
+    "sums of a way sent to the other block": ("(place_ptr_2[0], to_2, (uint)1)", "(place_ptr_2[0], to_2, (uint)0)"),
+    "rows one place shorter": ("(pixel >> 3)", "(pixel / 7)"),
+    "fewer bytes waited for": (" * 8192)", " * 4096)"),
+}
+"""In the kernel with a cluster of pairs: what is replaced, and by what."""
+
+
+@pytest.mark.sample("a tap one place further", "fewer bytes waited for")
+@pytest.mark.parametrize("name", FAULTS)
+def test_planted_faults_are_found(name: str) -> None:
+    try:
+        done, wrong = run(kernel_of("a cluster of pairs, uneven"), FAULTS[name])
+    except subbyte.SubbyteError:
+        return
+    assert wrong > 10 or done.findings, wrong
+
+
+def test_machine_code_spills_nothing() -> None:
+    kernel = kernel_of("3x3, one image")
+    counts = kernel.instructions
+    assert sum(count for opcode, count in counts.items() if opcode.startswith("IGMMA.64x24x32.S8.S8")) == 18
+    assert not any(opcode.startswith(("LDL", "STL")) for opcode in counts)
+    assert kernel.resources.local_bytes == 0

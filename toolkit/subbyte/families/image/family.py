@@ -153,8 +153,10 @@ class ImageFamily(Family):
 
     @property
     def topics(self) -> Mapping[str, Topic[InfoRecord]]:
-        """None of its own yet."""
-        return {}
+        """How a layer is cut."""
+        from subbyte.families.image.explain import TOPICS
+
+        return TOPICS
 
     def loads_together(self, plan: Plan) -> PixelTile:
         """The output pixels of a block: its warpgroups share them."""
