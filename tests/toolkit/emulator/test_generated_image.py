@@ -64,10 +64,8 @@ def test_generated_kernels_are_clean_and_exact(name: str) -> None:
     for extreme in (False, True):
         kernel = kernel_of(name)
         found, wrong = run(kernel, extreme=extreme)
-        words = kernel.argument("Out").shape[0] // (8 * kernel.workload.batch_groups)
-        missing = (8 * kernel.workload.batch_groups - kernel.workload.n) * words
         assert not found.findings
-        assert found.unwritten == {"Out": missing}, "images that only fill up the last 8 are left alone, no others"
+        assert not any(found.unwritten.values()), "images that only fill up the last 8 are zeros"
         assert not any(found.rewritten.values())
         assert wrong == 0
 
@@ -77,7 +75,7 @@ FAULTS = {
     "even channels twice": ("(operand_ptr_1[0], weights_ptr[0],", "(operand_ptr_1[0], (weights_ptr[0] << (uint)4),"),
     "zeros above the image are not": ("(row >= 0)", "(row >= 1)"),
     "sums of a way sent to the other block": ("(place_ptr_2[0], to_2, (uint)1)", "(place_ptr_2[0], to_2, (uint)0)"),
-    "rows one place shorter": ("(pixel >> 3)", "(pixel / 7)"),
+    "rows one place shorter": ("(pixel_3 >> 3)", "(pixel_3 / 7)"),
     "fewer bytes waited for": (" * 8192)", " * 4096)"),
 }
 """In the kernel with a cluster of pairs: what is replaced, and by what."""
@@ -90,7 +88,7 @@ def test_planted_faults_are_found(name: str) -> None:
         done, wrong = run(kernel_of("a cluster of pairs, uneven"), FAULTS[name])
     except subbyte.SubbyteError:
         return
-    assert wrong > 10 or done.findings, wrong
+    assert wrong > 10 or done.findings or any(done.unwritten.values()), wrong
 
 
 def test_machine_code_spills_nothing() -> None:

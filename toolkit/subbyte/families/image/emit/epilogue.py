@@ -3,6 +3,7 @@ columns of one in the place of its 8 images."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, cast
 
 from tvm.script import tirx as T
@@ -12,7 +13,7 @@ from subbyte.families.image.plan import CORE, ImagePlan
 from subbyte.families.wgmma.emit.epilogue import Group, Target
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, every, loop, registers, when
-from subbyte.workload.conv import ceil_div
+from subbyte.workload.conv import BATCH_GROUP, ceil_div
 from subbyte.workload.precision import SUMS
 
 
@@ -46,6 +47,39 @@ class ImageTarget(Target):
                 self._store_sums(sums)
             else:
                 self._store_int4(sums, [self._parameters(parity) for parity in range(2)])
+
+    def clear_padding(self) -> None:
+        """Zeros for the images that only fill up the last 8: a next layer may read them, and every word is written."""
+        w = self.plan.workload
+        padding = w.batch_groups * BATCH_GROUP - w.n
+        if not padding:
+            return
+        sums = self.plan.output == SUMS
+        zeros = registers("zeros", 2, "int32" if sums else "uint32")
+        for i in range(2):
+            T.buffer_store(zeros, T.int32(0) if sums else T.uint32(0), [i])
+        last = self.place.image == w.n - 1 if w.n > 1 else True
+        with when(every([last, self._exists()])):
+            for slots, column, offset in self._padding_columns(sums):
+                row, col, exists = self._position(slots, column)
+                within = [] if sums or self.plan.slots % CORE == 0 else [slots < self.plan.slots]
+                with when(every([*within, exists])):
+                    for image in range(w.n, w.n + padding):
+                        first = self._word(row, col, image) * (8 if sums else 1) + offset
+                        with loop("i", 2, T.vectorized) as i:
+                            T.buffer_store(self.place.output, zeros[i], [first + i])
+
+    def _padding_columns(self, sums: bool) -> Iterator[tuple[Any, Any, Any]]:
+        """Core matrix, column and first word of what a lane stores, as `_store_sums` and `_store_columns` do."""
+        plan, lane = self.plan, self.place.lane
+        if sums:
+            for slot in range(plan.slots):
+                for odd in range(2):
+                    yield slot, lane % 4 * 2 + odd, self.warp % 2 * 16 + lane // 4 * 2
+        else:
+            for first in range(0, plan.slots, CORE):
+                for odd in range(2):
+                    yield first + lane // 8 * 2 + odd, lane % 8, self.warp % 2 * 2
 
     def _exists(self) -> Any:
         blocks = self.plan.workload.filter_blocks
@@ -96,9 +130,10 @@ class ImageTarget(Target):
             conditions.append(group < plan.groups)
         return row, col, every(conditions)
 
-    def _word(self, row: Any, col: Any) -> Any:
+    def _word(self, row: Any, col: Any, image: Any = None) -> Any:
         w = self.plan.workload
-        return self.plan.word((w.p, w.q, w.filter_blocks), self.place.image, row, col, self.channel_block)
+        image = self.place.image if image is None else image
+        return self.plan.word((w.p, w.q, w.filter_blocks), image, row, col, self.channel_block)
 
     def _store_sums(self, sums: Any) -> None:
         scale = T.int32(self.plan.atom.scale_log2)

@@ -29,8 +29,10 @@ def _body(plan: ImagePlan, activations: Any, output: Any, parameters: Any, weigh
         op.allow_next_launch()
         op.wait_for_previous_launch()
     pieces = pixels.load(block)
+    target = ImageTarget(block, own)
+    target.clear_padding()
     begun = [unpack(block, held, fragment) for fragment in range(min(plan.config.in_flight, plan.fragments))]
     pixels.store(block, pieces)
     T.evaluate(T.cuda.cta_sync())
     sums = multiply(block, held, begun)
-    ImageTarget(block, own).store_all(exchange.exchange(block, sums))
+    target.store_all(exchange.exchange(block, sums))
