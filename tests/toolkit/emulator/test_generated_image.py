@@ -75,7 +75,7 @@ FAULTS = {
     "even channels twice": ("(operand_ptr_1[0], weights_ptr[0],", "(operand_ptr_1[0], (weights_ptr[0] << (uint)4),"),
     "zeros above the image are not": ("(row >= 0)", "(row >= 1)"),
     "sums of a way sent to the other block": ("(place_ptr_2[0], to_2, (uint)1)", "(place_ptr_2[0], to_2, (uint)0)"),
-    "rows one place shorter": ("(pixel_3 >> 3)", "(pixel_3 / 7)"),
+    "rows one place shorter": ("(pixel_2 >> 3)", "(pixel_2 / 7)"),
     "fewer bytes waited for": (" * 8192)", " * 4096)"),
 }
 """In the kernel with a cluster of pairs: what is replaced, and by what."""
