@@ -153,6 +153,10 @@ class Family(FormerNames, ABC):
     def hopeless(self, workload: ConvWorkload, arch: Arch) -> str | None:
         """Why no configuration can be built, whatever it is, found at once; None when some may."""
 
+    def leads(self, workload: ConvWorkload, arch: Arch) -> bool:
+        """Whether its estimates come before those of families of a higher rank."""
+        return False
+
     @abstractmethod
     def covers(self, workload: ConvWorkload, arch: Arch) -> str | None:
         """Why no kernel of the family computes the workload on the architecture, None when one does."""

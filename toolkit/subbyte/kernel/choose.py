@@ -119,8 +119,13 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
 
 def _expected(workload: ConvWorkload, arch: Arch, family: str) -> Family:
     """The family whose kernel is to be expected for a layer."""
-    asked = newest_first(family)
+    asked = _first_families(workload, arch, family)
     return next((one for one in asked if not (one.special and one.hopeless(workload, arch))), asked[0])
+
+
+def _first_families(workload: ConvWorkload, arch: Arch, family: str) -> list[Family]:
+    """The families asked for: those that lead, then that with the newest instruction."""
+    return sorted(newest_first(family), key=lambda one: not one.leads(workload, arch))
 
 
 def _nobody(workload: ConvWorkload, arch: Arch, family: str, output: str | None, reads: str, writes: str) -> list[str]:
@@ -240,7 +245,7 @@ def _in_order(
     def fits(one: Family, config: Configuration) -> bool:
         return _fits(one, workload, config, arch, output, {"A": reads, "Out": writes})
 
-    wanted = [one for one in newest_first(family) if one.hopeless(workload, arch) is None]
+    wanted = [one for one in _first_families(workload, arch, family) if one.hopeless(workload, arch) is None]
     recorded = _recorded(workload, arch, output)
     zeros = ""
     if not recorded and workload.precision.weights.sparsity != DENSE and wanted:

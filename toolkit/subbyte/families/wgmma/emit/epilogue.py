@@ -116,9 +116,9 @@ class Target:
     def _parameters(self, parity: int) -> list[Any]:
         """The parameters of the thread's even or odd channel."""
         plan = self.block.plan
-        base = plan.parameter_base // 4
-        places = [base + row * plan.parameter_channels + self.local_channel + parity for row in range(3)]
         if self.own is None:
+            base = plan.parameter_base // 4
+            places = [base + row * plan.parameter_channels + self.local_channel + parity for row in range(3)]
             words = [T.cast(self.block.shared[place], "int32") for place in places]
         else:
             words = [T.cast(self.own[2 * row + parity], "int32") for row in range(3)]

@@ -1,0 +1,1 @@
+"""Kernels whose columns are neighbouring pixels of one image."""

@@ -1,0 +1,1 @@
+"""Its text, written in TVM TIRx."""

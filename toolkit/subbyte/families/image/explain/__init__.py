@@ -1,0 +1,14 @@
+"""What can be shown of a kernel of one image: the records of its topics are in the modules of this folder."""
+
+from subbyte.families.image.explain.tiling import ImageTiling, image_tiling
+from subbyte.families.topic import Topic
+from subbyte.info_record import InfoRecord
+
+TOPICS: dict[str, Topic[InfoRecord]] = {
+    "tiling": Topic(
+        "How a layer is cut into tiles of one image's pixels, output channels, and parts of the input channels.",
+        "subbyte explain tiling n1h56w56c64k64r3s3p1 --family image",
+        ImageTiling,
+        image_tiling,
+    ),
+}
