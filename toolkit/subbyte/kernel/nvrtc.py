@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 OPTIONS = {
     "std": "c++17", "device_as_default_execution_space": True, "ptxas_options": "-v", "disable_warnings": True,
+    "no_cache": True,  # machine code from the compiler's own cache comes without a report
 }  # fmt: skip
 """Options of every compilation, beside the architecture; part of the cache key."""
 
