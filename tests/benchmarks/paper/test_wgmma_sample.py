@@ -219,5 +219,5 @@ def test_records_of_a_family():
     layer = workload("resnet50.stage3@256").spec
     assert recorded_ablation(layer, "NVIDIA H200", "wgmma").schedules >= 6
     assert recorded_ablation(layer, "NVIDIA H200") is None
-    with pytest.raises(InvalidInput, match="allowed: bits, bmma, condense, mma, popc, stem, wgmma"):
+    with pytest.raises(InvalidInput, match="allowed: bits, bmma, condense, image, mma, popc, stem, wgmma"):
         recorded_ablation(layer, "NVIDIA H200", "warpgruop")

@@ -21,7 +21,7 @@ SM_90A = ARCHS["sm_90a"]
 LAYER = "n1h56w56c64k64r3s3p1"
 
 
-@pytest.mark.parametrize(("size", "stride", "pad"), product((1, 3, 5), (1, 2), (0, 1, 3)))
+@pytest.mark.parametrize(("size", "stride", "pad"), list(product((1, 3, 5), (1, 2), (0, 1, 3))))
 def test_every_tap_reads_the_pixel_it_should(size, stride, pad):
     w = subbyte.workload(f"n1h9w10c64k64r{size}s{size}p{pad}u{stride}")
     plan = ImagePlan(w, ImageConfig(pixels=8), SM_90A)

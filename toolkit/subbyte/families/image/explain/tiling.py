@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from subbyte.errors import InvalidInput
 from subbyte.families.image.plan import TILE_FILTERS, ImagePlan
@@ -40,7 +41,7 @@ class ImageTiling(InfoRecord):
     def title(self) -> str:
         """One line that names what the record shows."""
         return (
-            f"tiling of {self.workload.label} ({self.config}): {self.levels[2].count * self.levels[1].count:,} blocks "
+            f"tiling of {self.workload.label} ({self.config}): {prod(one.count for one in self.levels[1:3]):,} blocks "
             f"({self.instruction})"
         )
 
