@@ -45,10 +45,10 @@ def test_a_worker_hands_on_what_its_collection_took() -> None:
 
 def test_work_counts() -> None:
     before = cpu_seconds.used()
-    until = time.process_time() + 0.03
+    until = time.process_time() + 0.04
     while time.process_time() < until:
         pass
-    assert cpu_seconds.used() - before > 0.015  # times come in steps of 0.01
+    assert cpu_seconds.used() - before >= 0.02  # times come in steps of 0.01
 
 
 def test_folders() -> None:

@@ -142,7 +142,7 @@ def main(arguments: Sequence[str]) -> int:
     prove_writable(asked.out)
     end = time.monotonic() + asked.seconds
     lines = asked.texts.read_text(encoding="utf-8").splitlines()
-    texts = {json.loads(line)["cuda"]: line for line in lines}  # batches may share one; a second time has no report
+    texts = {json.loads(line)["cuda"]: line for line in lines}  # batches may share one
     entries = [json.loads(line) for line in lines]
     keys: dict[str, list[str]] = {}
     for entry in entries:

@@ -22,7 +22,7 @@ from subbyte.analysis.ablation import Factor
 from subbyte.analysis.landscape_view import LandscapePoints
 from subbyte.families import family_named, space
 from subbyte.families.mma.config import MmaConfig
-from subbyte.families.shared.planes.space import PlaneSpace
+from subbyte.families.shared.one_by_one.space import OneByOneSpace
 from subbyte.kernel.edit import EditedKernel
 from subbyte.kernel.kernel import Kernel, build
 from subbyte.measure.atoms.program import AtomKernel
@@ -192,7 +192,7 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     ConvWorkload: named,
     Counts: _counts,
     EditedKernel: lambda name: kernel(name, EditedKernel),
-    PlaneSpace: lambda name: made_up(PlaneSpace, name, {"family": family_named("bmma")}),
+    OneByOneSpace: lambda name: made_up(OneByOneSpace, name, {"family": family_named("bmma")}),
     Experiment: _experiment,
     ParameterSpace: lambda name: ParameterSpace(ForeignWorkload(name, (name,)), name, {name: (name, 2)}, ()),
     ForeignSpace: lambda name: ForeignSpace(ForeignWorkload(name, (name,)), name, {name: (name, 2)}, (0, 1)),

@@ -195,7 +195,7 @@ def test_configurations_are_read_back(name: str) -> None:
         assert found.index(config) == index
         assert len(family.feature_row(found.plan(index))) == len(family.features)
         assert 0 < family.made_up_share(found.workload, config) < 1
-    with pytest.raises(InvalidInput, match="cannot be fixed in such a space"):
+    with pytest.raises(InvalidInput, match=f"cannot be fixed in a {family.name} space"):
         space(SMALL, "sm_80", name, chunk=2)
     with pytest.raises(InvalidInput, match=f"not in the {name} space"):
         found.index(family.usual.with_values({"warp_row_tiles": 6}))

@@ -73,12 +73,8 @@ class ListedOneByOne(ListedTable):
     A space says what ``config`` and ``check`` are, and ``usual``: a configuration of its kind, for messages.
     """
 
+    usual: Configuration
     fixed: Mapping[str, Value]
-
-    @property
-    def usual(self) -> Configuration:
-        """A configuration of the space's kind."""
-        raise NotImplementedError
 
     def check(self, which: Any, /) -> str | None:
         """Why a configuration is refused ("kind: details"), None when it is valid."""

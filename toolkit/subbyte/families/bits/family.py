@@ -23,9 +23,11 @@ from subbyte.families.bits.ring.space import KIND as RING
 from subbyte.families.bits.ring.space import RingSpace, ring_space
 from subbyte.families.bits.ring_config import RingConfig
 from subbyte.families.bits.rules import hopeless, why_not
-from subbyte.families.bits.space import KIND, BitsSpace, held_fields, plan_of, value_lists
+from subbyte.families.bits.space import KIND, held_fields, plan_of, value_lists
 from subbyte.families.bits.tiles import PAIR_CHANNELS
 from subbyte.families.bits.weights import threshold_words, weight_words
+from subbyte.families.shared.one_by_one.space import OneByOneSpace
+from subbyte.families.shared.reasons import spilled
 from subbyte.families.topic import Topic
 from subbyte.info_record import InfoRecord
 from subbyte.numerics.thresholds import Thresholds
@@ -87,22 +89,27 @@ class BitsFamily(Family):
             return None
         return space.check(0) or "no configuration of the bits family fits"
 
+    def usual_plan(self, workload: ConvWorkload, config: Configuration, arch: Arch) -> BitsPlan:
+        """The plan that gives the workload's output type."""
+        return plan_of(workload, cast(BitsConfig, config), arch)
+
     def space(
         self, workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[str, object]
-    ) -> BitsSpace | RingSpace:
+    ) -> OneByOneSpace[BitsPlan]:
         """The space of a layer. Raises InvalidInput for a knob among the fixed fields."""
         if kind == RING:
-            return ring_space(workload, arch, held_fields(fixed))
-        return BitsSpace(workload, arch, value_lists(workload), held_fields(fixed))
+            return ring_space(self, workload, arch, held_fields(fixed))
+        return OneByOneSpace(self, BitsConfig(), workload, arch, value_lists(workload), held_fields(fixed), KIND)
 
     def recorded_space(
         self, workload: ConvWorkload, arch: Arch, kind: str, knobs: Mapping[str, tuple[Value, ...]],
         fixed: Mapping[str, Value], recorded_hash: str = "",
-    ) -> BitsSpace | RingSpace:  # fmt: skip
+    ) -> OneByOneSpace[BitsPlan]:  # fmt: skip
         """The space of a record's header."""
+        lists = cast("Mapping[str, tuple[int, ...]]", knobs)
         if kind == RING:
-            return RingSpace(workload, arch, cast("Mapping[str, tuple[int, ...]]", knobs), fixed)
-        return BitsSpace(workload, arch, cast("Mapping[str, tuple[int, ...]]", knobs), fixed)
+            return RingSpace(self, RingConfig(), workload, arch, lists, fixed, RING)
+        return OneByOneSpace(self, BitsConfig(), workload, arch, lists, fixed, KIND)
 
     def held(self, fixed: Mapping[str, object]) -> dict[str, Value]:
         """The fields that do not vary. Raises InvalidInput for a knob."""
@@ -159,7 +166,7 @@ class BitsFamily(Family):
 
     def refused(self, cubin: bytes, log: str, local_bytes: int) -> str | None:
         """Kernels whose counts do not fit the registers."""
-        return f"{local_bytes} bytes of local memory: counts do not fit the registers" if local_bytes else None
+        return spilled(local_bytes, "counts")
 
     @property
     def topics(self) -> Mapping[str, Topic[InfoRecord]]:
@@ -187,15 +194,15 @@ def _plan_of_form(form: str) -> BitsPlan | None:
 def _candidates(workload: ConvWorkload, arch: Arch) -> tuple[Configuration, ...]:
     if hopeless(workload, arch) is not None:
         return ()
-    spaces: list[BitsSpace | RingSpace] = [BitsSpace(workload, arch, value_lists(workload), held_fields({}))]
-    rings = ring_space(workload, arch, {})
+    spaces = [BITS.space(workload, arch, KIND, {})]
+    rings = ring_space(BITS, workload, arch, {})
     spaces += [] if rings.hopeless else [rings]
-    plans: list[BitsPlan] = [space.plan(index) for space in spaces for index in space.valid]
+    plans = [space.plan(index) for space in spaces for index in space.valid]
     if not plans:  # sums can be had of types that have too many thresholds
         every = (space.config(index) for space in spaces for index in range(len(space)))
-        sums = (plan_of(workload, config, arch, SUMS) for config in every)
+        sums = (plan_of(workload, cast(BitsConfig, config), arch, SUMS) for config in every)
         plans = [plan for plan in sums if why_not(plan) is None]
-    found: list[BitsConfig | RingConfig] = [plan.config for plan in sorted(plans, key=_estimate)]
+    found = [plan.config for plan in sorted(plans, key=_estimate)]
     if workload.c > PAIR_CHANNELS >= workload.k:
         staged = [config for config in found if isinstance(config, BitsConfig)]
         paired = (plan_of(workload, config.with_values({"paired_rows": 1}), arch) for config in staged)

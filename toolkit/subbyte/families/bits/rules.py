@@ -13,6 +13,7 @@ from subbyte.families.bits.ring import rules as ring
 from subbyte.families.bits.ring.plan import RingPlan
 from subbyte.families.bits.tiles import PAIR_CHANNELS, TILE_PIXELS
 from subbyte.families.shared.bit_rules import bit_operands, compared_output, compared_range
+from subbyte.families.shared.reasons import first_reason
 from subbyte.numerics.fusion import SEPARATOR
 from subbyte.numerics.reference import accumulator_bound
 from subbyte.numerics.residual import GROUP_CHANNELS, LARGEST, NARROW, WIDE
@@ -178,4 +179,4 @@ def why_not(plan: BitsPlan) -> str | None:
     reason = hopeless(plan.workload, plan.arch)
     if isinstance(plan, RingPlan):
         return reason or ring.why_not(plan)
-    return reason or next((found for rule in RULES if (found := rule(plan)) is not None), None)
+    return reason or first_reason(RULES, plan)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Mapping
 from math import log2
 from pathlib import Path
 from typing import ClassVar, cast
@@ -12,81 +11,64 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.device.arch import Arch
-from subbyte.device.arch import arch as arch_named
-from subbyte.families.base import ExportParts, Family, Function, Plan
+from subbyte.families.base import ExportParts, Function, Plan
 from subbyte.families.condense.config import CondenseConfig
 from subbyte.families.condense.dense import dense_at
 from subbyte.families.condense.estimate import estimated_cycles, kept, tile_steps
 from subbyte.families.condense.live import kept_of, live_columns, live_rows, steps_of
 from subbyte.families.condense.plan import BLOCK_WORDS, FORM, CondensePlan
 from subbyte.families.condense.rules import other_layers, why_not
-from subbyte.families.condense.space import KIND, VALUES, CondenseSpace, held_fields
+from subbyte.families.condense.space import KIND, VALUES
 from subbyte.families.condense.weights import prepare_weights
+from subbyte.families.shared.one_by_one.family import OneByOneFamily
 from subbyte.families.topic import Topic
 from subbyte.info_record import InfoRecord
-from subbyte.spaces.configuration import Configuration
-from subbyte.spaces.knob import Value
 from subbyte.workload.conv import ConvWorkload
 
 _HERE = Path(__file__).parent
-_SHARE = 2e5
-"""Cycles of the estimate at which the fake runner makes up half of the most."""
 
 
-class CondenseFamily(Family):
+class CondenseFamily(OneByOneFamily[CondensePlan]):
     """Kernels that gather the positions of K where neither side is all zeros."""
 
     name = "condense"
     title = "mma.sync on gathered positions, sm_80 and later"
     rank = -2
     configurations = (CondenseConfig,)
+    planned = CondensePlan
+    varied = tuple(VALUES)
+    half = 2e5
     kinds: ClassVar[Mapping[str, str]] = {KIND: "tiles and stages of kernels that skip the zeros they find"}
     features = ("estimate", "rows", "columns", "threads", "chunks", "shared", "blocks")
 
-    # ---- plans and spaces -------------------------------------------------------------------------------------------
+    # ---- rules and spaces --------------------------------------------------------------------------------------------
 
-    def plan(
-        self, workload: ConvWorkload, config: Configuration, arch: Arch, output: str = "int4",
-        clip: tuple[int, int] = (-8, 7), requant: str = "fixed",
-    ) -> Plan:  # fmt: skip
-        """The plan of a kernel."""
-        return CondensePlan(workload, cast(CondenseConfig, config), arch, output, clip, requant)
-
-    def check(self, plan: Plan) -> str | None:
+    def why_not(self, plan: CondensePlan) -> str | None:
         """Why the plan cannot be built, None when it can."""
-        return why_not(cast(CondensePlan, plan))
+        return why_not(plan)
 
     def hopeless(self, workload: ConvWorkload, arch: Arch) -> str | None:
         """Why no configuration can be built, whatever it is; None when some may."""
         return other_layers(workload, arch)
 
-    def covers(self, workload: ConvWorkload, arch: Arch) -> str | None:
-        """Why no kernel of the family computes the workload, None when one does."""
-        reason = other_layers(workload, arch)
-        if reason is not None or next(iter(self.candidates(workload, arch)), None) is not None:
-            return reason
-        return self.space(workload, arch, KIND, {}).check(0)
+    def value_lists(self, workload: ConvWorkload) -> Mapping[str, tuple[int, ...]]:
+        """What the space offers for a product."""
+        return VALUES
 
-    def space(self, workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[str, object]) -> CondenseSpace:
-        """The space of a product. Raises InvalidInput for a knob among the fixed fields."""
-        return CondenseSpace(workload, arch, VALUES, self.held(fixed), kind)
+    def cycles(self, plan: CondensePlan) -> float:
+        """A rough count, at a density of 5 % on both sides."""
+        return estimated_cycles(plan)
 
-    def recorded_space(
-        self, workload: ConvWorkload, arch: Arch, kind: str, knobs: Mapping[str, tuple[Value, ...]],
-        fixed: Mapping[str, Value], recorded_hash: str = "",
-    ) -> CondenseSpace:  # fmt: skip
-        """The space of a record's header."""
-        return CondenseSpace(workload, arch, cast("Mapping[str, tuple[int, ...]]", knobs), fixed, kind)
+    def feature_row(self, plan: Plan) -> list[float]:
+        """The estimate, and sizes of tiles, stages and launch."""
+        one = cast(CondensePlan, plan)
+        found = (
+            estimated_cycles(one), one.block_pixels, one.columns, one.config.threads, one.chunks, one.shared_bytes,
+            one.launch.grid[0] * one.launch.grid[1],
+        )  # fmt: skip
+        return [log2(1 + value) for value in found]
 
-    def held(self, fixed: Mapping[str, object]) -> dict[str, Value]:
-        """The fields that do not vary. Raises InvalidInput for a knob."""
-        return held_fields(fixed)
-
-    # ---- choosing ---------------------------------------------------------------------------------------------------
-
-    def candidates(self, workload: ConvWorkload, arch: Arch) -> Iterable[Configuration]:
-        """The configurations of the space, the one estimated fastest first, at a density of 5 % on both sides."""
-        return _candidates(self, workload, arch)
+    # ---- zeros -------------------------------------------------------------------------------------------------------
 
     finds_zeros = True
 
@@ -104,24 +86,6 @@ class CondenseFamily(Family):
             "kept": kept_of(rows, columns), "kept_expected": share,
             "steps": steps_of(one, rows, columns), "steps_expected": tile_steps(one, share),
         }  # fmt: skip
-
-    def estimate(self, plan: Plan) -> float:
-        """A rough count of cycles, at a density of 5 % on both sides."""
-        return estimated_cycles(cast(CondensePlan, plan))
-
-    def feature_row(self, plan: Plan) -> list[float]:
-        """The estimate, and sizes of tiles, stages and launch."""
-        one = cast(CondensePlan, plan)
-        found = (
-            estimated_cycles(one), one.block_pixels, one.columns, one.config.threads, one.chunks, one.shared_bytes,
-            one.launch.grid[0] * one.launch.grid[1],
-        )  # fmt: skip
-        return [log2(1 + value) for value in found]
-
-    def made_up_share(self, workload: ConvWorkload, config: Configuration) -> float:
-        """By the estimate."""
-        cycles = estimated_cycles(CondensePlan(workload, cast(CondenseConfig, config), arch_named("sm_90a")))
-        return min(0.9, max(0.005, _SHARE / (_SHARE + cycles)))
 
     # ---- generating -------------------------------------------------------------------------------------------------
 
@@ -141,10 +105,6 @@ class CondenseFamily(Family):
         """Weights [K,1,1,C] with the filters of a position together; None for a form of another family."""
         return prepare_weights(w) if form == FORM else None
 
-    def refused(self, cubin: bytes, log: str, local_bytes: int) -> str | None:
-        """Kernels whose sums do not fit the registers."""
-        return f"{local_bytes} bytes of local memory: sums do not fit the registers" if local_bytes else None
-
     def export(self, plan: Plan) -> ExportParts:
         """What a C header of the kernel needs."""
         w = plan.workload
@@ -157,15 +117,6 @@ class CondenseFamily(Family):
         from subbyte.families.condense.explain import TOPICS
 
         return TOPICS
-
-
-@cache
-def _candidates(family: CondenseFamily, workload: ConvWorkload, arch: Arch) -> tuple[Configuration, ...]:
-    if other_layers(workload, arch) is not None:
-        return ()
-    space = family.space(workload, arch, KIND, {})
-    plans = [space.plan(index) for index in space.valid]
-    return tuple(plan.config for plan in sorted(plans, key=estimated_cycles))
 
 
 CONDENSE = CondenseFamily()

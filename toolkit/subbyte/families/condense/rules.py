@@ -7,6 +7,7 @@ from collections.abc import Callable
 from subbyte.device.arch import Arch
 from subbyte.device.atoms import UNPACKED_REDUCTION_LIMIT
 from subbyte.families.condense.plan import CondensePlan
+from subbyte.families.shared.reasons import first_reason
 from subbyte.workload.conv import ConvWorkload
 from subbyte.workload.coverage import int4_alone, largest_tensor, too_large
 
@@ -107,4 +108,4 @@ RULES: tuple[Callable[[CondensePlan], str | None], ...] = (
 
 def why_not(plan: CondensePlan) -> str | None:
     """The reason why this plan cannot be built, beginning with its kind and a colon; None when it can."""
-    return next((reason for rule in RULES if (reason := rule(plan)) is not None), None)
+    return first_reason(RULES, plan)

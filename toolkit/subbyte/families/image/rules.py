@@ -8,6 +8,7 @@ from functools import cache
 from subbyte.device.arch import Arch
 from subbyte.device.atoms import UNPACKED_REDUCTION_LIMIT
 from subbyte.families.image.plan import CORE, ImagePlan
+from subbyte.families.shared.reasons import first_reason
 from subbyte.workload.conv import ConvWorkload
 from subbyte.workload.coverage import int4_alone, largest_tensor, too_large
 
@@ -115,4 +116,4 @@ RULES: tuple[Callable[[ImagePlan], str | None], ...] = (
 
 def why_not(plan: ImagePlan) -> str | None:
     """The reason why this plan cannot be built, beginning with its kind and a colon; None when it can."""
-    return next((reason for rule in RULES if (reason := rule(plan)) is not None), None)
+    return first_reason(RULES, plan)

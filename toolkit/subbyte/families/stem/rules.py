@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cache
 
 from subbyte.device.arch import Arch
+from subbyte.families.shared.reasons import first_reason
 from subbyte.families.stem.plan import StemPlan
 from subbyte.families.stem.strips import PIXEL_CHANNELS, strips
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload
@@ -119,4 +120,4 @@ RULES: tuple[Callable[[StemPlan], str | None], ...] = (
 
 def why_not(plan: StemPlan) -> str | None:
     """The reason why this plan cannot be built, beginning with its kind and a colon; None when it can."""
-    return next((reason for rule in RULES if (reason := rule(plan)) is not None), None)
+    return first_reason(RULES, plan)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from subbyte.device.arch import Arch
+from subbyte.families.shared.reasons import first_reason
 from subbyte.families.wgmma.pipeline import rules as pipeline
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
-from subbyte.families.wgmma.rules import WIDTHS, architecture, first_reason, rows_listed, sum_limit
+from subbyte.families.wgmma.rules import WIDTHS, architecture, rows_listed, sum_limit
 from subbyte.families.wgmma.single import rules as single
 from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.families.wgmma.skipping import BY_KIND

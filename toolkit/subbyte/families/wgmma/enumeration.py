@@ -13,11 +13,12 @@ from math import prod
 from typing import Any
 
 from subbyte.device.arch import Arch
+from subbyte.families.shared.reasons import first_reason
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.pipeline import rules as pipeline_rules
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
-from subbyte.families.wgmma.rules import OF_THE_LAYER, Rule, first_reason
+from subbyte.families.wgmma.rules import OF_THE_LAYER, Rule
 from subbyte.families.wgmma.schedule import Schedule
 from subbyte.families.wgmma.single import rules as single_rules
 from subbyte.families.wgmma.single.config import SingleTileConfig

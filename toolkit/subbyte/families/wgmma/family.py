@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from subbyte.device.arch import Arch
 from subbyte.families.base import ExportParts, Family, Function, PixelTile
 from subbyte.families.base import Plan as AnyPlan
+from subbyte.families.shared.reasons import serialized
 from subbyte.families.topic import Topic
 from subbyte.families.wgmma import second, translate
 from subbyte.families.wgmma.blocks.weights import prepare_listed_weights
@@ -61,8 +61,6 @@ FRAGMENT_THREADS = 128
 AXES = ("tile", "rank", "row", "group", "step", "column")
 """Axes of the weights: 64 filters, block of the cluster, kernel row, part of the input channels, step of 32 or 64
 channels within it, kernel column."""
-SERIALIZED = re.compile(r"wgmma\.mma_async instructions are serialized(?: due to (.*?) (?:in|for) the function)?")
-"""What the CUDA assembler says when it waits behind every wgmma, with its reason (messages C7510 to C7520)."""
 WRAPPED = "subbyte: index in too few bits:"
 """How the lines begin that are added to the compiler's report where its PTX holds such a fault."""
 LESS = "choose fewer rows, less unroll, load_ahead=1, weights_ahead=0 or in_flight=1"
@@ -233,20 +231,16 @@ class WgmmaFamily(Family):
 
     def refused(self, cubin: bytes, log: str, local_bytes: int) -> str | None:
         """Why a kernel is not handed out although it was compiled, None when it is."""
-        serialized = SERIALIZED.search(log)
-        if serialized:
-            return (
-                f"the compiler serialized the wgmma instructions ({serialized[1] or 'no reason given'}), which makes "
-                f"them several times slower; {LESS}"
-            )
+        if reason := serialized(log):
+            return f"{reason}, which makes them several times slower; {LESS}"
         if local_bytes:
             return f"the compiler put {local_bytes} bytes of a thread into local memory; {LESS}"
         if WRAPPED in log:
             return (
                 "the compiler computes an index in too few bits; choose another tile_rows, channel_groups or load_ahead"
             )
-        reason = fault(cubin)
-        return reason and f"{reason}; choose another tile_rows, stages or load_ahead"
+        found = fault(cubin)
+        return found and f"{found}; choose another tile_rows, stages or load_ahead"
 
     def export(self, plan: AnyPlan) -> ExportParts:
         """What a C header of the kernel needs."""

@@ -6,7 +6,7 @@ Here are the rules that both kernels share; those of one kernel are in :mod:`~su
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 
 from subbyte.device.arch import Arch
@@ -270,8 +270,3 @@ Rule = Callable[[WgmmaPlan], str | None]
 
 OF_THE_LAYER: tuple[Rule, ...] = (architecture, operands, accumulator)
 """Rules that read the workload and the architecture alone: asked once for all configurations of a space."""
-
-
-def first_reason(rules: Sequence[Rule], plan: WgmmaPlan) -> str | None:
-    """The first reason that holds; None when the plan can be built."""
-    return next((reason for rule in rules if (reason := rule(plan)) is not None), None)

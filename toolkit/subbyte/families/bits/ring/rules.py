@@ -8,6 +8,7 @@ from subbyte.device.arch import Arch
 from subbyte.families.bits.geometry import COLUMNS, WORKING_REGISTERS
 from subbyte.families.bits.ring.plan import RingPlan
 from subbyte.families.shared.bit_rules import bit_operands, compared_output, compared_range
+from subbyte.families.shared.reasons import first_reason
 from subbyte.numerics.fusion import NOTHING
 from subbyte.workload.conv import ConvWorkload
 from subbyte.workload.precision import SUMS
@@ -103,5 +104,4 @@ RULES: tuple[Rule, ...] = (output, sizes, ring, cluster, compared, registers, sh
 
 def why_not(plan: RingPlan) -> str | None:
     """The reason why this plan cannot be built, beginning with its kind and a colon; None when it can."""
-    reason = single_pixels(plan.workload)
-    return reason or next((found for rule in RULES if (found := rule(plan)) is not None), None)
+    return single_pixels(plan.workload) or first_reason(RULES, plan)

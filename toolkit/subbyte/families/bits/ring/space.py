@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
 
 from subbyte.device.arch import Arch
 from subbyte.errors import InvalidInput
-from subbyte.families.bits.ring.plan import RingPlan
-from subbyte.families.bits.ring.rules import hopeless_layer, why_not
+from subbyte.families.bits.plan import BitsPlan
+from subbyte.families.bits.ring.rules import hopeless_layer
 from subbyte.families.bits.ring_config import RingConfig
+from subbyte.families.shared.one_by_one.space import OneByOneSpace, Planner
 from subbyte.spaces.configuration import Configuration
-from subbyte.spaces.knob import Value
-from subbyte.spaces.listed import ListedOneByOne
 from subbyte.workload.conv import ConvWorkload
 
 KIND = "bits-ring"
@@ -31,32 +29,12 @@ HELD = ("lead",)
 
 
 @dataclass(frozen=True)
-class RingSpace(ListedOneByOne):
-    """An index is a mixed radix over ``knobs``, the first varying fastest."""
-
-    workload: ConvWorkload
-    arch: Arch
-    knobs: Mapping[str, tuple[int, ...]]
-    fixed: Mapping[str, Value]
-    kind: str = KIND
-
-    def config(self, index: int) -> RingConfig:
-        """The configuration with this index. Raises InvalidInput."""
-        return RingConfig(**{**self.values_at(index), **self.fixed})
-
-    @property
-    def usual(self) -> RingConfig:
-        """A configuration of its kind."""
-        return RingConfig()
-
-    def plan(self, which: int | Configuration, /) -> RingPlan:
-        """The plan of a configuration, given itself or by its index. Raises InvalidInput."""
-        config = which if isinstance(which, RingConfig) else self.config(cast(int, which))
-        return RingPlan(self.workload, config, self.arch, self.workload.precision.output.name)
+class RingSpace(OneByOneSpace[BitsPlan]):
+    """Of layers that are products only."""
 
     def check(self, which: int | Configuration, /) -> str | None:
         """Why a configuration is refused ("kind: details"), None when it is valid."""
-        return self.hopeless or why_not(self.plan(which))
+        return self.hopeless or self.family.check(self.plan(which))
 
     @property
     def hopeless(self) -> str | None:
@@ -64,7 +42,7 @@ class RingSpace(ListedOneByOne):
         return hopeless_layer(self.workload, self.arch)
 
 
-def ring_space(workload: ConvWorkload, arch: Arch, held: Mapping[str, object]) -> RingSpace:
+def ring_space(family: Planner[BitsPlan], workload: ConvWorkload, arch: Arch, held: Mapping[str, object]) -> RingSpace:
     """The rings of a layer; ``held`` are the fields that spaces of the family hold fixed. Raises InvalidInput for one
     that rings do not have."""
     foreign = {name: value for name, value in held.items() if name not in RingConfig.rows}
@@ -73,4 +51,4 @@ def ring_space(workload: ConvWorkload, arch: Arch, held: Mapping[str, object]) -
         raise InvalidInput(f"{changed[0]}={held[changed[0]]!r}: rings have no such knob; leave it out")
     own = {name: value for name, value in held.items() if name in RingConfig.rows}
     fixed = {name: getattr(RingConfig().with_values(own), name) for name in (*own, *HELD)}
-    return RingSpace(workload, arch, KNOBS, fixed)
+    return RingSpace(family, RingConfig(), workload, arch, KNOBS, fixed, KIND)

@@ -60,26 +60,10 @@ class ImageTarget(Target):
             T.buffer_store(zeros, T.int32(0) if sums else T.uint32(0), [i])
         last = self.place.image == w.n - 1 if w.n > 1 else True
         with when(every([last, self._exists()])):
-            for slots, column, offset in self._padding_columns(sums):
-                row, col, exists = self._position(slots, column)
-                within = [] if sums or self.plan.slots % CORE == 0 else [slots < self.plan.slots]
-                with when(every([*within, exists])):
+            for _, row, col, exists in self._sum_columns() if sums else self._word_columns():
+                with when(exists):
                     for image in range(w.n, w.n + padding):
-                        first = self._word(row, col, image) * (8 if sums else 1) + offset
-                        with loop("i", 2, T.vectorized) as i:
-                            T.buffer_store(self.place.output, zeros[i], [first + i])
-
-    def _padding_columns(self, sums: bool) -> Iterator[tuple[Any, Any, Any]]:
-        """Core matrix, column and first word of what a lane stores, as `_store_sums` and `_store_columns` do."""
-        plan, lane = self.plan, self.place.lane
-        if sums:
-            for slot in range(plan.slots):
-                for odd in range(2):
-                    yield slot, lane % 4 * 2 + odd, self.warp % 2 * 16 + lane // 4 * 2
-        else:
-            for first in range(0, plan.slots, CORE):
-                for odd in range(2):
-                    yield first + lane // 8 * 2 + odd, lane % 8, self.warp % 2 * 2
+                        self._store_pair(zeros, row, col, image)
 
     def _exists(self) -> Any:
         blocks = self.plan.workload.filter_blocks
@@ -90,7 +74,7 @@ class ImageTarget(Target):
         warp = self.place.warpgroup * 4 + self.warp
         start = plan.packing_base + warp * (plan.packing_bytes // (4 * plan.config.warpgroups)) + lane * 16
         place = bind("packing", self.place.base + T.cast(start, "uint32"))
-        groups = [Group(first, min(CORE, plan.slots - first)) for first in range(0, plan.slots, CORE)]
+        groups = self._groups()
         packed, read = registers("packed", 4), registers("read", 4 * len(groups))
         for index, group in enumerate(groups):
             for pair in range(ceil_div(group.pixels, 2)):
@@ -101,23 +85,44 @@ class ImageTarget(Target):
         for index, group in enumerate(groups):
             with when(True if group.matrices == 4 else lane < 8 * group.matrices):
                 op.load_shared16(read, place + T.uint32(index * 512), 4 * index)
-        for index, group in enumerate(groups):
-            self._store_columns(group, [read[4 * index + i] for i in range(4)])
-
-    def _store_columns(self, group: Group, read: list[Any]) -> None:
-        """A column of two core matrices of a lane: 16 channels each."""
         words = registers("words", 2)
-        for odd, selector in enumerate((0x6420, 0x7531)):
-            matrix = self.place.lane // 8 * 2 + odd
-            conditions = [matrix < group.pixels] if group.pixels < CORE else []
-            row, col, exists = self._position(group.first + matrix, self.place.lane % 8)
-            with when(every([*conditions, exists])):
+        for column, row, col, exists in self._word_columns():
+            index, odd = divmod(column, 2)
+            with when(exists):
                 for half in range(2):
-                    op.permute_bytes(words[half], read[2 * half], read[2 * half + 1], T.uint32(selector))
+                    at = 4 * index + 2 * half
+                    op.permute_bytes(words[half], read[at], read[at + 1], T.uint32((0x6420, 0x7531)[odd]))
                     T.buffer_store(words, self.finished(words[half]), [half])
-                target = self._word(row, col) + self.warp % 2 * 2
-                with loop("i", 2, T.vectorized) as i:
-                    T.buffer_store(self.place.output, words[i], [target + i])
+                self._store_pair(words, row, col)
+
+    def _groups(self) -> list[Group]:
+        slots = self.plan.slots
+        return [Group(first, min(CORE, slots - first)) for first in range(0, slots, CORE)]
+
+    def _word_columns(self) -> Iterator[tuple[int, Any, Any, Any]]:
+        """Columns that a lane packs, of two core matrices of a group, 16 channels each: output row and column, and
+        whether the output has them."""
+        for index, group in enumerate(self._groups()):
+            for odd in range(2):
+                matrix = self.place.lane // 8 * 2 + odd
+                conditions = [matrix < group.pixels] if group.pixels < CORE else []
+                row, col, exists = self._position(group.first + matrix, self.place.lane % 8)
+                yield 2 * index + odd, row, col, every([*conditions, exists])
+
+    def _sum_columns(self) -> Iterator[tuple[int, Any, Any, Any]]:
+        """Columns of which a lane has sums, two of each core matrix: output row and column, and whether the output has
+        them."""
+        for column in range(2 * self.plan.slots):
+            yield column, *self._position(column // 2, self.place.lane % 4 * 2 + column % 2)
+
+    def _store_pair(self, values: Any, row: Any, col: Any, image: Any = None) -> None:
+        """The lane's two words of a pixel, or the sums of its two channels."""
+        sums = self.plan.output == SUMS
+        channel = self.place.lane // 4 * 2
+        first = self.warp % 2 * 16 + channel if sums else self.warp % 2 * 2
+        target = self._word(row, col, image) * (8 if sums else 1) + first
+        with loop("i", 2, T.vectorized) as i:
+            T.buffer_store(self.place.output, values[i], [target + i])
 
     def _position(self, slot: Any, column: Any) -> tuple[Any, Any, Any]:
         """Output row and column of a column of a core matrix, and whether the output has it."""
@@ -137,15 +142,11 @@ class ImageTarget(Target):
 
     def _store_sums(self, sums: Any) -> None:
         scale = T.int32(self.plan.atom.scale_log2)
-        channel = self.warp % 2 * 16 + self.place.lane // 4 * 2
-        for slot in range(self.plan.slots):
-            for odd in range(2):
-                row, col, exists = self._position(slot, self.place.lane % 4 * 2 + odd)
-                with when(exists):
-                    word = self._word(row, col) * 8 + channel
-                    pair = registers("pair", 2, "int32")
-                    for parity in range(2):
-                        value = self._sum(sums, 4 * slot + parity * 2 + odd) >> scale
-                        T.buffer_store(pair, value, [parity])
-                    with loop("i", 2, T.vectorized) as i:
-                        T.buffer_store(self.place.output, pair[i], [word + i])
+        for column, row, col, exists in self._sum_columns():
+            slot, odd = divmod(column, 2)
+            with when(exists):
+                pair = registers("pair", 2, "int32")
+                for parity in range(2):
+                    value = self._sum(sums, 4 * slot + parity * 2 + odd) >> scale
+                    T.buffer_store(pair, value, [parity])
+                self._store_pair(pair, row, col)

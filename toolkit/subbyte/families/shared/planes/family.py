@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from functools import cache
 from math import log2
 from pathlib import Path
 from typing import ClassVar, cast
@@ -14,62 +12,52 @@ from numpy.typing import NDArray
 
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
-from subbyte.families.base import ExportParts, Family, PixelTile, Plan
+from subbyte.families.base import ExportParts, PixelTile, Plan
 from subbyte.families.shared.bit_rules import bit_operands
-from subbyte.families.shared.planes.config import PlaneConfig
+from subbyte.families.shared.one_by_one.family import OneByOneFamily
+from subbyte.families.shared.planes.config import KNOBS, PlaneConfig
 from subbyte.families.shared.planes.header import header_parts
 from subbyte.families.shared.planes.plan import PlanePlan
 from subbyte.families.shared.planes.rules import RULES, Rule
-from subbyte.families.shared.planes.space import PlaneSpace, held_fields, value_lists
+from subbyte.families.shared.planes.space import value_lists
 from subbyte.families.shared.planes.weights import threshold_words, weight_words
+from subbyte.families.shared.reasons import first_reason
 from subbyte.families.topic import Topic
 from subbyte.info_record import InfoRecord
 from subbyte.numerics.thresholds import Thresholds
 from subbyte.spaces.configuration import Configuration
-from subbyte.spaces.knob import Value
 from subbyte.workload import workload as workload_named
 from subbyte.workload.conv import ConvWorkload
 from subbyte.workload.operand import BIPOLAR
 from subbyte.workload.precision import SUMS
 
 _PACKAGE = Path(__file__).parents[3]
-_SHARE = 2e4
-"""Cycles of the estimate at which the fake runner makes up half the peak."""
-
 
 SMALL = {"blk_row_warps": 1, "blk_col_warps": 1, "warp_row_tiles": 2, "warp_col_tiles": 4, "chunk": 1}
 """What asks for least: where it cannot be built, nothing of the space can."""
 
 
-class PlaneFamily(Family):
+class PlaneFamily(OneByOneFamily[PlanePlan]):
     """Kernels whose warps multiply fragments of bit planes in their registers."""
 
-    planned: ClassVar[type[PlanePlan]]
-    """What plans them."""
     lanes: ClassVar[bool]
     """The order of the weights' words: by lanes of a warp, or by channels."""
     rules: ClassVar[tuple[Rule, ...]] = RULES
     features = ("estimate", "pixels", "columns", "threads", "iterations", "shared", "blocks")
+    varied = KNOBS
+    usual_output = (BIPOLAR + "1", (-1, 1))
+    in_registers = "counts"
 
     @property
     def usual(self) -> PlaneConfig:
         """Every knob at its default."""
         return cast(PlaneConfig, self.plain)
 
-    # ---- plans and spaces -------------------------------------------------------------------------------------------
+    # ---- rules and spaces --------------------------------------------------------------------------------------------
 
-    def plan(
-        self, workload: ConvWorkload, config: Configuration, arch: Arch, output: str = BIPOLAR + "1",
-        clip: tuple[int, int] = (-1, 1), requant: str = "fixed",
-    ) -> Plan:  # fmt: skip
-        """The plan of a kernel."""
-        return self.planned(workload, cast(PlaneConfig, config), arch, output, clip, requant)
-
-    def check(self, plan: Plan) -> str | None:
+    def why_not(self, plan: PlanePlan) -> str | None:
         """Why the plan cannot be built, None when it can."""
-        one = cast(PlanePlan, plan)
-        reason = self.hopeless(one.workload, one.arch)
-        return reason or next((found for rule in self.rules if (found := rule(one)) is not None), None)
+        return self.hopeless(plan.workload, plan.arch) or first_reason(self.rules, plan)
 
     def hopeless(self, workload: ConvWorkload, arch: Arch) -> str | None:
         """Why no configuration can be built, whatever it is; None when some may."""
@@ -85,34 +73,18 @@ class PlaneFamily(Family):
         reasons = [self.check(self.planned(workload, small, arch, output)) for output in outputs]
         return None if None in reasons else reasons[0]
 
-    def space(self, workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[str, object]) -> PlaneSpace:
-        """The space of a layer. Raises InvalidInput for a knob among the fixed fields."""
-        return PlaneSpace(self, workload, arch, value_lists(workload), self.held(fixed), kind)
+    def value_lists(self, workload: ConvWorkload) -> Mapping[str, tuple[int, ...]]:
+        """What the space offers for a layer."""
+        return value_lists(workload)
 
-    def recorded_space(
-        self, workload: ConvWorkload, arch: Arch, kind: str, knobs: Mapping[str, tuple[Value, ...]],
-        fixed: Mapping[str, Value], recorded_hash: str = "",
-    ) -> PlaneSpace:  # fmt: skip
-        """The space of a record's header."""
-        return PlaneSpace(self, workload, arch, cast("Mapping[str, tuple[int, ...]]", knobs), fixed, kind)
+    # ---- choosing ----------------------------------------------------------------------------------------------------
 
-    def held(self, fixed: Mapping[str, object]) -> dict[str, Value]:
-        """The fields that do not vary. Raises InvalidInput for a knob."""
-        return held_fields(self.usual, fixed)
-
-    # ---- choosing -------------------------------------------------------------------------------------------------
-
-    def candidates(self, workload: ConvWorkload, arch: Arch) -> Iterable[Configuration]:
-        """The configurations of the space, the one estimated fastest first."""
-        return _candidates(self, workload, arch)
-
-    @abstractmethod
-    def cycles(self, plan: PlanePlan) -> float:
-        """A rough count of cycles."""
-
-    def estimate(self, plan: Plan) -> float:
-        """A rough count of cycles."""
-        return self.cycles(cast(PlanePlan, plan))
+    def plans(self, workload: ConvWorkload, arch: Arch) -> Iterable[PlanePlan]:
+        """Those of a layer that can be built; of types that have too many thresholds those that give sums."""
+        space = self.space(workload, arch, self.kind, {})
+        found = [space.plan(index) for index in space.valid]
+        sums = (self.planned(workload, space.config(index), arch, SUMS) for index in range(len(space)))
+        return found or [plan for plan in sums if self.check(plan) is None]
 
     def feature_row(self, plan: Plan) -> list[float]:
         """The estimate, and sizes of tiles, stages and launch."""
@@ -126,7 +98,7 @@ class PlaneFamily(Family):
     def made_up_share(self, workload: ConvWorkload, config: Configuration) -> float:
         """By the estimate."""
         plan = self.planned(workload, cast(PlaneConfig, config), arch_named("sm_80"), SUMS)
-        return min(0.9, max(0.005, _SHARE / (_SHARE + self.cycles(plan))))
+        return min(0.9, max(0.005, self.half / (self.half + self.cycles(plan))))
 
     # ---- generating -------------------------------------------------------------------------------------------------
 
@@ -152,10 +124,6 @@ class PlaneFamily(Family):
         spec, key, arch, output = parts
         return self.planned(workload_named(spec), type(self.usual).from_key(key), arch_named(arch), output)
 
-    def refused(self, cubin: bytes, log: str, local_bytes: int) -> str | None:
-        """Kernels whose counts do not fit the registers."""
-        return f"{local_bytes} bytes of local memory: counts do not fit the registers" if local_bytes else None
-
     def export(self, plan: Plan) -> ExportParts:
         """What a C header of the kernel needs."""
         return header_parts(cast(PlanePlan, plan), self.lanes)
@@ -171,15 +139,3 @@ class PlaneFamily(Family):
         """A block's rectangle of pixels, and that of each warp along it."""
         one = cast(PlanePlan, plan)
         return PixelTile(one.tile, one.config.blk_row_warps, one.warp_tile)
-
-
-@cache
-def _candidates(family: PlaneFamily, workload: ConvWorkload, arch: Arch) -> tuple[Configuration, ...]:
-    if family.hopeless(workload, arch) is not None:
-        return ()
-    space = family.space(workload, arch, family.name, {})
-    plans = [space.plan(index) for index in space.valid]
-    if not plans:  # sums can be had of types that have too many thresholds
-        sums = (family.planned(workload, space.config(index), arch, SUMS) for index in range(len(space)))
-        plans = [plan for plan in sums if family.check(plan) is None]
-    return tuple(plan.config for plan in sorted(plans, key=family.cycles))

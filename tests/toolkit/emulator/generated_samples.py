@@ -1,0 +1,67 @@
+"""Named kernels of one family, to run as they are or with a fault in their text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from generated import POISON
+
+import subbyte
+from subbyte.emulator import EmulatorRun, require_clean, run_cuda
+from subbyte.families import config_from_key, family_of
+from subbyte.kernel import Kernel
+from subbyte.kernel.build import make_plan
+from subbyte.kernel.execute import expected, random_operands
+
+
+class Sample:
+    """A kernel of ``family``. It is built when it is first asked for."""
+
+    def __init__(self, family: str, spec: str, key: str, given: Mapping[str, Any]) -> None:
+        asked = {"output": None, "clip": None, "requant": "fixed", **given}
+        self._plan = make_plan(subbyte.workload(spec), config_from_key(key), "sm_90a", *asked.values())
+        assert family_of(self._plan.config).name == family
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+        return Kernel(self._plan)
+
+    def run(self, change: tuple[str, str] = ("", ""), extreme: bool = False) -> tuple[EmulatorRun, int]:
+        """A run on a poisoned output, and how many elements are wrong. ``change``: what is replaced in the text, and by
+        what; ``extreme``: all values are -8, the sums largest."""
+        kernel = self.kernel
+        x, w, requant = random_operands(kernel, 1)
+        if extreme:
+            x, w = np.full_like(x, -8), np.full_like(w, -8)
+        words = np.full(kernel.argument("Out").shape, POISON, np.uint32).view(kernel.argument("Out").dtype)
+        text = kernel.cuda.replace(*change) if change[0] else kernel.cuda
+        assert not change[0] or text != kernel.cuda
+        done = run_cuda(text, kernel.launch, {**kernel.pack(x, w, requant), "Out": words}, seed=0, max_steps=10**7)
+        wanted = expected(kernel, x, w, requant)
+        if requant is not None:
+            wanted = np.clip(wanted, *kernel.plan.clip)
+        return done, int((kernel.unpack(words) != wanted).sum())
+
+    def require_exact(self) -> None:
+        """Clean, and every element right, of random values and of the largest sums."""
+        for extreme in (False, True):
+            done, wrong = self.run(extreme=extreme)
+            require_clean(done)
+            assert wrong == 0
+
+    def require_found(self, change: tuple[str, str]) -> None:
+        """A fault is found: refused, reported, left unwritten, or wrong in more than a few elements."""
+        try:
+            done, wrong = self.run(change)
+        except subbyte.SubbyteError:
+            return
+        assert wrong > 10 or done.findings or any(done.unwritten.values()), wrong
+
+
+def samples(family: str, kernels: Mapping[str, tuple[str, str, Mapping[str, Any]]]) -> dict[str, Sample]:
+    """By name: of a workload, a key, and what else the plan is given."""
+    return {name: Sample(family, *made) for name, made in kernels.items()}
