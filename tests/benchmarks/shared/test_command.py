@@ -42,7 +42,7 @@ def parts_of(folder):
             ["network", "tunes"],
             (
                 "'tunes' is no part of benchmarks/network: tune, collect, estimate, chains, heldout, sample, times, "
-                "train; did you mean tune"
+                "taken, train; did you mean tune"
             ),
         ),
         (["network", "tune"], "the following arguments are required: out; see `python benchmarks/network tune --help`"),
