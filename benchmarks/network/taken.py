@@ -31,7 +31,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--package", type=Path, default=PACKAGE, help="where kernel/best.json stands")
     asked = parser.parse_args(arguments)
     path = asked.package / "kernel" / "best.json"
-    known = json.loads(path.read_text(encoding="utf-8"))
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     found = fastest({one.name: json.loads(one.read_text(encoding="utf-8")) for one in asked.records}, asked.generator)
     for cell, entry in found.items():
         before = known.get(cell, {})
