@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.baselines.table import short
+from benchmarks.baselines.short_names import short
 from benchmarks.shared.command import RESULTS, answering, parser_of
 from benchmarks.shared.documents import markdown
 from subbyte.errors import InvalidInput
@@ -29,9 +29,14 @@ def main(arguments: Sequence[str]) -> int:
     parser = parser_of("baselines rounds-table", __doc__)
     parser.add_argument("record", type=Path, nargs="?")
     args = parser.parse_args(arguments)
-    path = args.record or next(iter(sorted(FOLDER.glob(PATTERN), reverse=True)), None)
+    path = args.record or newest(FOLDER)
     print(tables(path) if path else "Nothing has been recorded yet.")
     return 0
+
+
+def newest(folder: Path) -> Path | None:
+    """The record of a folder that comes last by its name; None of a folder without."""
+    return max(folder.glob(PATTERN), default=None)
 
 
 def tables(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Writes the tables of the records of ``compare`` into README.md and benchmarks/baselines/README.md.
+"""Writes the tables of the records of ``compare`` and ``rounds`` into README.md and benchmarks/baselines/README.md.
 
 python benchmarks/baselines table            rewrite the tables between the markers
 python benchmarks/baselines table --check    change nothing; exit 1 when they are stale
@@ -11,23 +11,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.baselines import rounds_table
+from benchmarks.baselines.short_names import SHORT, short
 from benchmarks.shared.command import FOLDER, RESULTS, ROOT, answering, parser_of
 from benchmarks.shared.documents import markdown, update
 from subbyte.device.peaks import MeasuredPeaks, measured_peaks
 
 MARKERS = "<!-- baselines:start -->", "<!-- baselines:end -->"
+ROUNDS = "<!-- rounds:start -->", "<!-- rounds:end -->"
 SUMMARY = "<!-- benchmark:start -->", "<!-- benchmark:end -->"
 EARLIER_PEAK = 1930.0
 """TOPS: what shares of the peak refer to in records that do not name theirs (wgmma on int8 unpacked from packed int4 in
 registers; two measurements: 1,926 and 1,932)."""
 STAGES = ("resnet50.stage2@", "resnet50.stage3@", "resnet50.stage4@", "resnet50.stage5@")
-SHORT = {
-    "cuDNN float16, PyTorch": "fp16 PyTorch", "cuDNN bfloat16, PyTorch": "bf16 PyTorch",
-    "cuDNN float16 to float16, graph API": "fp16", "cuDNN bfloat16 to bfloat16, graph API": "bf16",
-    "cuDNN float8_e4m3fn to float16, graph API": "fp8 to fp16",
-    "cuDNN float8_e4m3fn to float8_e4m3fn, graph API": "fp8 to fp8", "cuDNN int8 to int32, graph API": "int8 to int32",
-    "cuDNN int8 to int8, graph API": "int8 to int8", "CUTLASS int8 to int8": "CUTLASS int8",
-}  # fmt: skip
 
 
 @answering
@@ -41,6 +37,7 @@ def main(arguments: Sequence[str]) -> int:
     return max(
         update(args.readme, lambda: summary(args.results), SUMMARY, args.check),
         update(args.tables, lambda: tables(args.results), MARKERS, args.check),
+        update(args.tables, lambda: rounds(args.results), ROUNDS, args.check),
     )
 
 
@@ -51,12 +48,17 @@ def tables(folder: Path) -> str:
         return "Nothing has been recorded yet."
     record = json.loads(files[-1].read_text(encoding="utf-8"))
     limits, peak = measured_peaks(record["gpu"]["name"]), peak_of(record)
-    others = [cell for cell in record["cells"] if "ours" in cell and cell["opponents"] and not is_stage(cell)]
     parts = [
         provenance(record, files[-1].name), stage_table(stages_of(record), limits, peak), sides_table(files),
-        others_table(others, limits, peak), missing(record),
+        missing(record),
     ]  # fmt: skip
     return "\n\n".join(part for part in parts if part)
+
+
+def rounds(folder: Path) -> str:
+    """All layers of the newest record of ``rounds``."""
+    path = rounds_table.newest(folder)
+    return rounds_table.tables(path) if path else "Nothing has been recorded yet."
 
 
 def summary(folder: Path) -> str:
@@ -127,11 +129,6 @@ def best_of(cell: dict[str, Any]) -> dict[str, Any]:
     return best
 
 
-def short(side: str) -> str:
-    """A side's name in a column."""
-    return SHORT.get(side, side)
-
-
 def provenance(record: dict[str, Any], name: str) -> str:
     """What was measured, on what."""
     gpu, cells = record["gpu"], [cell for cell in record["cells"] if "ours" in cell]
@@ -199,22 +196,6 @@ def sides_table(files: list[Path]) -> str:
     where = f"[`{path.name}`](../results/baselines/{path.name})"
     title = f"**Every baseline on them**: microseconds, the fastest of all plans; {where}."
     return markdown(title, head, rows) if rows else ""
-
-
-def others_table(cells: list[dict[str, Any]], limits: MeasuredPeaks, peak: float) -> str:
-    """All other layers."""
-    rows = []
-    for cell in cells:
-        own, best = cell["ours"], best_of(cell)
-        least, why = floor(cell, limits, peak)
-        rows.append((
-            cell["workload"], own["family"], f"{own['microseconds']:.2f}", f"{own['chain']['microseconds']:.2f}",
-            f"{best['microseconds']:.2f}", short(best["side"]), f"{best['microseconds'] / own['microseconds']:.2f}",
-            f"{least:.2f} {why}", f"{100 * least / own['microseconds']:.0f} %",
-        ))  # fmt: skip
-    head = ("layer", "family", "alone us", "in a chain us", "best baseline us", "which", "ratio alone", "floor us",
-            "floor / ours")  # fmt: skip
-    return markdown("**Every other layer**: microseconds.", head, rows, 2) if rows else ""
 
 
 def missing(record: dict[str, Any]) -> str:
