@@ -21,6 +21,7 @@ from subbyte.analysis import Floor, SpeedLimits, Spread, StageRow, TableOne, Unp
 from subbyte.analysis.ablation import Factor
 from subbyte.analysis.landscape_view import LandscapePoints
 from subbyte.families import family_named, space
+from subbyte.families.bits.ring.space import RingSpace
 from subbyte.families.mma.config import MmaConfig
 from subbyte.families.shared.one_by_one.space import OneByOneSpace
 from subbyte.kernel.edit import EditedKernel
@@ -193,6 +194,7 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     Counts: _counts,
     EditedKernel: lambda name: kernel(name, EditedKernel),
     OneByOneSpace: lambda name: made_up(OneByOneSpace, name, {"family": family_named("bmma")}),
+    RingSpace: lambda name: made_up(RingSpace, name, {"family": family_named("bits")}),
     Experiment: _experiment,
     ParameterSpace: lambda name: ParameterSpace(ForeignWorkload(name, (name,)), name, {name: (name, 2)}, ()),
     ForeignSpace: lambda name: ForeignSpace(ForeignWorkload(name, (name,)), name, {name: (name, 2)}, (0, 1)),
