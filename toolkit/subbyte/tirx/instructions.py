@@ -55,6 +55,21 @@ def bulk_copy(target: Any, pointer: Any, count: Any, barrier: Any, ranks: Any = 
         emit(T.ptx[how + ".multicast::cluster"](target, pointer, size, barrier, ranks))
 
 
+def copy16(target: Any, pointer: Any, valid: Any = None) -> None:
+    """Begin to copy 16 bytes from global to shared memory, past the L1; of ``valid`` bytes only, the others become 0."""
+    emit(T.ptx["cp.async.cg.shared.global"](target, pointer, 16, *([] if valid is None else [valid])))
+
+
+def copies_commit() -> None:
+    """Close the group of the copies that this thread began since the last call."""
+    emit(T.ptx["cp.async.commit_group"]())
+
+
+def copies_wait(in_flight: int) -> None:
+    """Wait until at most ``in_flight`` of this thread's groups of copies are unfinished."""
+    emit(T.ptx["cp.async.wait_group"](in_flight))
+
+
 def prefetch(pointer: Any, count: Any) -> None:
     """Begin to bring ``count`` bytes (a multiple of 16) of global memory into the L2 cache."""
     emit(T.ptx["cp.async.bulk.prefetch.L2.global"](pointer, T.cast(count, "uint32")))

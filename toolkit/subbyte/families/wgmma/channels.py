@@ -64,7 +64,8 @@ class WgmmaChannels(WgmmaGeometry):
     def in_flight(self) -> int:
         """Instruction groups that may be unfinished when the next operand is unpacked: fewer than the operands of a
         loop body, whose registers the next one writes again."""
-        return min(self.knobs.in_flight, self.body_fragments * self.knobs.tiles_m - 1)
+        parts = self.operands if self.knobs.operands_apart else 1
+        return min(self.knobs.in_flight, self.body_fragments * self.knobs.tiles_m * parts - 1)
 
     @property
     def body_fragments(self) -> int:

@@ -22,6 +22,8 @@ SPARSE_VALUES = 256
 PACKING_ROWS, PACKING_PITCH = 32, 20
 """Rows of a warp's shared memory for packing (one for each image of four pixels) and words from one to the next: 16
 values, and room that keeps both the writing and the reading lanes on different banks."""
+COPY_BYTES = 2048
+"""Bytes of one load of all threads of a producer: 16 of each."""
 GROUP_PIXELS = 8
 """Pixels that the epilogue moves through shared memory with one instruction."""
 GROUP_BYTES = 64 * GROUP_PIXELS
@@ -176,7 +178,7 @@ class WgmmaMemory(WgmmaChannels):
     def _behind_pipeline(self) -> int:
         """Bytes of shared memory behind the pipeline."""
         behind = 12 * self.parameter_channels + self.weight_bytes + self.packing_bytes + self.zero_bytes
-        return behind + self.exchange_bytes + self.barrier_bytes
+        return behind + self.exchange_bytes + self.barrier_bytes + self.copied_bytes
 
     @property
     def parameter_base(self) -> int:
@@ -251,7 +253,17 @@ class WgmmaMemory(WgmmaChannels):
     @property
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block in bytes."""
+        return self.copied_base + self.copied_bytes
+
+    @property
+    def copied_base(self) -> int:
+        """Byte where the stages begin that are on their way, packed."""
         return self.zero_base + self.zero_bytes
+
+    @property
+    def copied_bytes(self) -> int:
+        """Shared memory of the stages that are on their way: a place for each load of a producer thread."""
+        return self.knobs.copies_ahead * self.copies * COPY_BYTES
 
     @property
     def zero_base(self) -> int:

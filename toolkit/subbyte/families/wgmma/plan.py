@@ -21,6 +21,10 @@ from subbyte.workload.conv import BATCH_GROUP, ceil_div
 
 EPILOGUE_CYCLES = 16
 """Of one accumulator, beside the multiplications of another warpgroup (measured on an H200)."""
+READ_TOGETHER = 3
+"""16-byte loads of a producer thread that are read back together where stages are on their way in shared memory."""
+COPYING_REGISTERS = 40
+"""Registers of a producer thread there."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,14 @@ class WgmmaPlan(WgmmaMemory):
     @property
     def loads_ahead(self) -> int:
         """16-byte loads whose words a producer thread holds."""
-        return self.copies * self.knobs.load_ahead
+        return min(self.copies, READ_TOGETHER) if self.knobs.copies_ahead else self.copies * self.knobs.load_ahead
+
+    @property
+    def lone_iteration(self) -> bool:
+        """Every consumer has a single tile iteration, and its text no loop over them."""
+        config = self.knobs
+        alone = config.consumers_rows == config.m_iterations == 1
+        return bool(config.operands_apart) and alone and config.tile_rows * config.segments >= self.output_size[0]
 
     @property
     def producer_overhead(self) -> int:
@@ -114,6 +125,8 @@ class WgmmaPlan(WgmmaMemory):
     @property
     def producer_least(self) -> int:
         """Registers that a producer thread has at least."""
+        if self.knobs.copies_ahead:
+            return COPYING_REGISTERS
         loaded = ceil_div(4 * self.loads_ahead, 8) * 8
         return max(self.producer_overhead + loaded, 56)
 

@@ -20,6 +20,8 @@ WIDTHS = (1, 2, 3, 4, *range(6, 29, 2))
 """Pixels of an instruction: N = 8, 16, 24, 32 or a multiple of 16 up to 224 (PTX ISA, wgmma with .s8)."""
 CONSUMER_OVERHEAD = 44
 """Registers of a consumer thread for addresses, loop state and unpacked operands, beside accumulators and weights."""
+LONE_SPARED = 12
+"""Of these, what a consumer of a single tile iteration that unpacks half a fragment at a time does not need."""
 INSTRUCTION_OVERHEAD = 34
 """Registers that the compiler wants beside the sums of one wgmma among those that a thread has when it is launched."""
 LOADS_AT_ONCE = 12
@@ -231,7 +233,8 @@ def registers(plan: WgmmaPlan) -> str | None:
     if 4 * plan.knobs.tile_width + INSTRUCTION_OVERHEAD > at_launch:
         one = 4 * plan.knobs.tile_width + INSTRUCTION_OVERHEAD
         return f"registers: an instruction needs {one} of a thread, {at_launch} at launch"
-    needed = plan.accumulators + plan.held_words + CONSUMER_OVERHEAD
+    overhead = CONSUMER_OVERHEAD - (LONE_SPARED if plan.lone_iteration else 0)
+    needed = plan.accumulators + plan.held_words + overhead
     if needed > consumer:
         return f"registers: about {needed} of a consumer thread needed, {consumer} allowed"
     most = ITERATION_LOADS if plan.knobs.stage_per_iteration else LOADS_AT_ONCE
@@ -240,7 +243,7 @@ def registers(plan: WgmmaPlan) -> str | None:
     if plan.x_tiles > 1 and plan.knobs.threads > 256 and plan.loads_ahead > CONDITIONAL_LOADS:
         return f"registers: {plan.loads_ahead} loads with a condition each spill; use channel_groups or load_ahead=1"
     needed = 4 * plan.loads_ahead + plan.producer_overhead
-    if needed > producer:
+    if needed > producer and not plan.knobs.copies_ahead:
         return f"registers: about {needed} of a producer thread needed, {producer} allowed"
     return None
 

@@ -49,6 +49,10 @@ class Schedule:
     lean_start: int = 0
     """Nobody waits for the whole block."""
     producer_registers: int = 0
+    operands_apart: int = 0
+    """Each half of a fragment is unpacked in front of its own products, not both in front of the first."""
+    copies_ahead: int = 0
+    """Stages on their way in shared memory, packed; 0 = in registers."""
     multicast: int = 0
     """Blocks that copy weights to one another; 0 = weights are loaded into registers."""
     sparse: int = 0

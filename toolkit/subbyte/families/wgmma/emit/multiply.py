@@ -16,14 +16,16 @@ def unpacked(plan: WgmmaPlan, held: Any, fragment: int) -> list[Any]:
     """The operands of a fragment, whose words are ``held``: one for each half of its channels."""
     if plan.knobs.sparse:
         return [_compressed(plan, held, fragment)]
-    operands = []
-    for half in range(plan.halves):
-        operand = registers("operand", 4)
-        for i in range(4):
-            word = held[plan.fragment_registers * fragment + i]
-            op.mask(operand[i], word << T.uint32(4) if half == 0 else word, LOW_NIBBLES)
-        operands.append(operand)
-    return operands
+    return [unpacked_half(plan, held, fragment, half) for half in range(plan.halves)]
+
+
+def unpacked_half(plan: WgmmaPlan, held: Any, fragment: int, half: int) -> Any:
+    """The operand of one half of a fragment's channels: the low or the high nibbles of its words."""
+    operand = registers("operand", 4)
+    for i in range(4):
+        word = held[plan.fragment_registers * fragment + i]
+        op.mask(operand[i], word << T.uint32(4) if half == 0 else word, LOW_NIBBLES)
+    return operand
 
 
 def _compressed(plan: WgmmaPlan, held: Any, fragment: int) -> Any:

@@ -98,6 +98,18 @@ class PipelineConfig(WgmmaConfig):
     producer_registers: int = knob(
         "preg", whole(0), "registers of a producer thread; 0 = its loads and a few more", default=0
     )
+    operands_apart: int = knob(
+        "oa", whole(0, 1),
+        "1 = each half of a weight fragment's channels is unpacked in front of its own multiplications, which leaves "
+        "registers for 192 sums of a thread; 0 = both in front of the first",
+        default=0,
+    )  # fmt: skip
+    copies_ahead: int = knob(
+        "ca", whole(0, 8),
+        "stages that the producer has on their way in shared memory, packed, by asynchronous copies, in place of "
+        "registers; 0 = in registers (load_ahead)",
+        default=0,
+    )  # fmt: skip
     duplicate_aware: str = switch(
         "dup.", choice(*SWITCH_VALUES["duplicate_aware"]),
         "full = an input pixel enters shared memory once and a tap is an address; none = the pixels of every tap are "

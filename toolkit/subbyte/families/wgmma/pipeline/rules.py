@@ -70,6 +70,25 @@ def start(plan: WgmmaPlan) -> str | None:
     return None
 
 
+def operands_apart(plan: WgmmaPlan) -> str | None:
+    """Each half of a fragment in front of its own multiplications."""
+    if plan.knobs.operands_apart and plan.operands == 1:
+        return "same program: a weight fragment of one instruction has no halves; leave operands_apart at 0"
+    return None
+
+
+def copies_ahead(plan: WgmmaPlan) -> str | None:
+    """Stages on their way in shared memory."""
+    config = plan.knobs
+    if not config.copies_ahead:
+        return None
+    if config.producers > 1 or config.load_ahead > 1 or config.producer_late:
+        return "stages: copies_ahead goes with one producer, load_ahead=1 and start=0 or 2"
+    if plan.lowered or config.sparse or config.listed:
+        return "stages: copies_ahead is for dense weights, and duplicate_aware=full"
+    return None
+
+
 def stage_per_iteration(plan: WgmmaPlan) -> str | None:
     """All rows of a tile iteration in one stage."""
     if plan.knobs.stage_per_iteration and (plan.keep_rows or plan.lowered or plan.tap_rows == 1):
@@ -101,9 +120,9 @@ def pipeline_depth(plan: WgmmaPlan) -> str | None:
 
 
 RULES: tuple[rules.Rule, ...] = (
-    rules.architecture, rules.operands, rules.sizes, flat_batch, producers, start, stage_per_iteration,
+    rules.architecture, rules.operands, rules.sizes, flat_batch, producers, start, stage_per_iteration, copies_ahead,
     rules.accumulator, rules.padding, rules.width, rules.images, half_rows, rules.row_division, rules.consumers,
-    rules.channel_division, rules.cluster, pipeline_depth, rules.shared_memory, rules.registers, rules.code_size,
+    rules.channel_division, operands_apart, rules.cluster, pipeline_depth, rules.shared_memory, rules.registers, rules.code_size,
     rules.index,
 )  # fmt: skip
 """In the order they are asked."""

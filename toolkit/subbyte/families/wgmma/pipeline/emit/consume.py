@@ -6,6 +6,7 @@ Each 32-bit word of weights is unpacked to two operands; a tap is an address.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from tvm.script import tirx as T
 from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.emit.epilogue import epilogue
 from subbyte.families.wgmma.emit.loops import loop_over
-from subbyte.families.wgmma.emit.multiply import unpacked, wgmma
+from subbyte.families.wgmma.emit.multiply import unpacked, unpacked_half, wgmma
 from subbyte.families.wgmma.pipeline.emit.control import (
     Counter,
     Sums,
@@ -44,7 +45,8 @@ def consume(block: Block, fetch: Fetch, kind: type[Iteration]) -> None:
     stride = config.tile_rows * config.consumers_rows
     mine = bind("my_first_row", block.first_row + block.y * config.tile_rows)
     iterations = bind("passes", T.max(block.end_row - mine + (stride - 1), 0) // stride)
-    with loop("row_pass", iterations, T.serial) as row_iteration:
+    whole = nullcontext(0) if plan.lone_iteration else loop("row_pass", iterations, T.serial)
+    with whole as row_iteration:
         row = bind("row", mine + row_iteration * stride)
         count = bind("rows", T.min(T.int32(config.tile_rows), block.end_row - row))
         with loop("filter_pass", config.m_iterations, T.serial) as m_iteration:
@@ -328,17 +330,28 @@ class Iteration(OwnRows):
         if low == high:
             self.fetch.end_fragment(number)
             return
-        operands = unpacked(plan, self.fetch.held, number)
-        self.fetch.end_fragment(number)
-        op.wgmma_fence()
-        for half, operand in enumerate(operands):
+        apart = plan.knobs.operands_apart
+        held = self.fetch.held
+        operands = [] if apart else unpacked(plan, held, number)
+        if not apart:
+            self.fetch.end_fragment(number)
+            op.wgmma_fence()
+        for half in range(plan.operands):
+            if apart:
+                operand = unpacked_half(plan, held, number, half)
+                if half == plan.operands - 1:
+                    self.fetch.end_fragment(number)
+                op.wgmma_fence()
+            else:
+                operand = operands[half]
             place = (step * plan.halves + half) * plan.block_step + tap * plan.cols.tap_step * plan.column_step
             for row in range(low, high):
                 descriptor = descriptors[row] + offset + T.uint32(place // 16)
                 thin = narrow and row == plan.knobs.tile_rows - 1
                 self._wgmma(operand, tile * plan.knobs.tile_rows + row, descriptor, thin)
-        op.wgmma_commit()
-        op.wgmma_wait(plan.in_flight)
+            if apart or half == plan.operands - 1:
+                op.wgmma_commit()
+                op.wgmma_wait(plan.in_flight)
 
     def _wgmma(self, operand: Any, row: int, descriptor: Any, narrow: bool) -> None:
         plan = self.block.plan

@@ -16,14 +16,17 @@ from tvm.script import tirx as T
 from subbyte.device.atoms import LOW_NIBBLES
 from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.emit.rows import PIECE, Columns
-from subbyte.families.wgmma.memory import PIXEL_BYTES
-from subbyte.families.wgmma.plan import WgmmaPlan
+from subbyte.families.wgmma.memory import COPY_BYTES, PIXEL_BYTES
+from subbyte.families.wgmma.plan import READ_TOGETHER, WgmmaPlan
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, every, loop, registers, when
 
 
-def load_stage(block: Block, where: Columns, held: Any, stage: Any, place: int = 0, first: bool = False) -> None:
-    """Read a stage into registers, ``place`` the first of them; ``first``: a stage that is loaded at the start."""
+def load_stage(
+    block: Block, where: Columns, held: Any, stage: Any, place: int = 0, first: bool = False, copied: Any = None
+) -> None:
+    """Read a stage into registers, ``place`` the first of them, or by asynchronous copies into the thread's places in
+    shared memory from word ``copied`` on; ``first``: a stage that is loaded at the start."""
     plan, w = block.plan, block.plan.workload
     staged, group, inside = stage_place(block, stage)
     channel_group, tap_row, tap_col = plan.tap_of(group)
@@ -62,12 +65,18 @@ def load_stage(block: Block, where: Columns, held: Any, stage: Any, place: int =
             pointer = block.activations.ptr_to([here[0] + more + words])
         else:
             pointer = block.activations.ptr_to([source + offset + rows[row] * row_words if row else source + offset])
-        conditions = [] if inside is None else [inside]
+        conditions = [] if inside is None or copied is not None else [inside]
         if plan.lowered:
             x = x0 + column * plan.cols.unit
             conditions += [x >= 0, x < w.w]
         if not exact(block, load, count):
             conditions.append(column < (loaded(plan) if count is None else count))
+        if copied is not None:
+            word = copied + (row * plan.row_copies + load) * (COPY_BYTES // 4)
+            valid = None if inside is None else T.Select(inside, T.uint32(16), T.uint32(0))
+            with when(every(conditions) if conditions else True):
+                op.copy16(block.shared.ptr_to([word]), pointer, valid)
+            continue
         target = place + 4 * (row * plan.row_copies + load)
         if not conditions:
             op.load16(held, target, pointer, "activations")
@@ -87,19 +96,25 @@ def strided_pixel(plan: WgmmaPlan, output: Any) -> Any:
     return (output + row * (w.w - w.q)) * w.stride
 
 
-def store_stage(block: Block, where: Columns, held: Any, stage: Any, arrive: bool = True) -> None:
-    """Unpack a stage from registers into its buffer, and say that it is full."""
+def store_stage(
+    block: Block, where: Columns, held: Any, stage: Any, arrive: bool = True, copied: Any = None
+) -> None:
+    """Unpack a stage from registers, or from the thread's places from word ``copied`` on, into its buffer, and say that
+    it is full."""
     buffer = bind("slot", block.buffer(stage))
     for row in range(block.plan.stage_rows):
-        unpack_stage(block, where, held, buffer, row=row)
+        unpack_stage(block, where, held, buffer, row=row, copied=copied)
     op.async_fence()
     op.emit(T.cuda.warp_sync())
     if arrive:
         block.arrive(block.full(buffer))
 
 
-def unpack_stage(block: Block, where: Columns, held: Any, buffer: Any, place: int = 0, row: int = 0) -> None:
-    """Unpack a row of a stage from registers, ``place`` the stage's first, into a stage buffer."""
+def unpack_stage(
+    block: Block, where: Columns, held: Any, buffer: Any, place: int = 0, row: int = 0, copied: Any = None
+) -> None:
+    """Unpack a row of a stage from registers, ``place`` the stage's first, into a stage buffer; those on their way in
+    shared memory are read back some at a time."""
     plan = block.plan
     image = block.member % 8
     low, high = image * PIECE, image * PIECE + 8 * PIECE
@@ -110,6 +125,11 @@ def unpack_stage(block: Block, where: Columns, held: Any, buffer: Any, place: in
         mine = _pixel(plan, *plan.copy_place(0, block.member // 8)) + low
         start, low, high = bind("here", start + T.cast(mine, "uint32")), 0, 8 * PIECE
     for load in range(plan.row_copies):
+        if copied is not None and load % READ_TOGETHER == 0:
+            for one in range(load, min(load + READ_TOGETHER, plan.row_copies)):
+                word = copied + (row * plan.row_copies + one) * (COPY_BYTES // 4)
+                address = block.base + T.cast(word * 4, "uint32")
+                op.load_shared16(held, address, place + 4 * (row * plan.row_copies + one))
         block_index, column = plan.copy_place(load, block.member // 8)
         pixel = _pixel(plan, *(plan.copy_place(load, 0) if lean else (block_index, column)))
         pixel = pixel + row * plan.row_bytes if row else pixel
@@ -145,9 +165,13 @@ def _pixel(plan: WgmmaPlan, block_index: Any, column: Any) -> Any:
 def load_first(block: Block, where: Columns, held: Any, following: Any) -> None:
     """Read the first stages: one by every warpgroup, and another one by every producer, unless it is late."""
     consumers, late = block.plan.knobs.consumers, block.plan.knobs.producer_late
-    only = [block.warpgroup < consumers] if late else []
+    copying = block.plan.knobs.copies_ahead
+    only = [block.warpgroup < consumers] if late or copying else []
     with when(every([block.warpgroup < block.stage_count, *only])):
         load_stage(block, where, held, block.warpgroup, first=True)
+    if copying:
+        with when(block.warpgroup == consumers), loop("ahead", copying, T.serial) as ahead:
+            _copy_ahead(block, where, consumers + ahead, ahead)
     if not late and not block.plan.knobs.lean_start:
         load_second(block, where, following)
 
@@ -165,9 +189,41 @@ def load_second(block: Block, where: Columns, following: Any) -> None:
         load_stage(block, where, following, block.warpgroup + producers, first=True)
 
 
+def _copied(block: Block, slot: Any) -> Any:
+    """First word of a thread's places in shared memory for one of the stages on their way."""
+    plan = block.plan
+    return bind("copied", plan.copied_base // 4 + slot * (plan.copied_bytes // plan.knobs.copies_ahead // 4) + block.member * 4)
+
+
+def _copy_ahead(block: Block, where: Columns, stage: Any, slot: Any) -> None:
+    """Begin to copy a stage, if there is one, as a group of its own."""
+    with when(stage < block.stage_count):
+        load_stage(block, where, None, stage, copied=_copied(block, slot))
+    op.copies_commit()
+
+
+def _produce_copied(block: Block, where: Columns, held: Any, behind_first: Callable[[], None]) -> None:
+    """A producer whose stages are on their way in shared memory, which each thread reads back what it copied."""
+    consumers, ahead = block.plan.knobs.consumers, block.plan.knobs.copies_ahead
+    waits = block.plan.stages <= consumers
+    with when(waits or block.stage_count <= consumers):
+        behind_first()
+    with loop("turn", T.max(block.stage_count - consumers, 0), T.serial) as round_:
+        stage, slot = bind("part", consumers + round_), bind("copy", round_ % ahead)
+        op.copies_wait(ahead - 1)
+        _put(block, where, held, stage, _copied(block, slot))
+        if not waits:
+            with when(round_ == 0):
+                behind_first()
+        _copy_ahead(block, where, stage + ahead, slot)
+
+
 def produce(block: Block, where: Columns, held: Any, other: Any, behind_first: Callable[[], None]) -> None:
     """A producer warpgroup: stage after stage, the next ones in flight while one is stored; two take the stages in
     turns. ``behind_first`` emits what is less urgent than the first stage."""
+    if block.plan.knobs.copies_ahead:
+        _produce_copied(block, where, held, behind_first)
+        return
     consumers, apart = block.plan.knobs.consumers, block.plan.knobs.producers
     first = consumers if apart == 1 else block.warpgroup
     late = block.plan.knobs.producer_late
@@ -263,7 +319,7 @@ def exact(block: Block, load: int, count: Any) -> bool:
     return (load + 1) * 16 <= loaded(plan) * plan.channels
 
 
-def _put(block: Block, where: Columns, held: Any, stage: Any) -> None:
+def _put(block: Block, where: Columns, held: Any, stage: Any, copied: Any = None) -> None:
     with when(stage >= block.plan.stages):
         block.wait(block.empty(block.buffer(stage)), block.phase(stage) ^ T.uint32(1))
-    store_stage(block, where, held, stage)
+    store_stage(block, where, held, stage, copied=copied)
