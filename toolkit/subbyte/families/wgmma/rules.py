@@ -28,6 +28,8 @@ LOADS_AT_ONCE = 12
 """16-byte loads a producer thread may have in flight for one stage."""
 ITERATION_LOADS = 16
 """The same for a stage of several rows (``stage_per_iteration``)."""
+COPIED_LOADS = 24
+"""The same where the producer's stages are on their way in shared memory, and only the first ones in registers."""
 CONDITIONAL_LOADS = 13
 """16-byte loads a producer thread may have in flight where columns are divided among blocks and a block has more than
 two warpgroups: of 109 kernels with more of them 102 needed local memory, of 217 others 19."""
@@ -238,6 +240,7 @@ def registers(plan: WgmmaPlan) -> str | None:
     if needed > consumer:
         return f"registers: about {needed} of a consumer thread needed, {consumer} allowed"
     most = ITERATION_LOADS if plan.knobs.stage_per_iteration else LOADS_AT_ONCE
+    most = COPIED_LOADS if plan.knobs.copies_ahead else most
     if plan.copies > most:
         return f"registers: {plan.copies} loads of a producer thread exceed {most}; use channel_groups"
     if plan.x_tiles > 1 and plan.knobs.threads > 256 and plan.loads_ahead > CONDITIONAL_LOADS:

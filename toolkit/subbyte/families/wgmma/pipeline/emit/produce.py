@@ -129,7 +129,8 @@ def unpack_stage(
             for one in range(load, min(load + READ_TOGETHER, plan.row_copies)):
                 word = copied + (row * plan.row_copies + one) * (COPY_BYTES // 4)
                 address = block.base + T.cast(word * 4, "uint32")
-                op.load_shared16(held, address, place + 4 * (row * plan.row_copies + one))
+                with when(exact(block, one, where.count) or plan.copy_place(one, block.member // 8)[1] < limit):
+                    op.load_shared16(held, address, place + 4 * (row * plan.row_copies + one))
         block_index, column = plan.copy_place(load, block.member // 8)
         pixel = _pixel(plan, *(plan.copy_place(load, 0) if lean else (block_index, column)))
         pixel = pixel + row * plan.row_bytes if row else pixel
