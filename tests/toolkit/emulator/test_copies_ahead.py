@@ -28,7 +28,6 @@ REFUSED = [
     ("n8h6w6c32k64r3s3p1", "wgp-tw6-tr1-cm1-sg1-st4-la1-sta0-oa1", "same program: a weight fragment of one"),
     ("n256h7w7c2048k512r1s1p0", "wgp-tw24-tr1-cm2-sg66-tm2-cg32-st4-rr0-la1-sta0-px2-ca4", "registers: about 244"),
 ]
-KERNEL = Generated(*KERNELS[0])
 
 
 @pytest.mark.sample("sg3-tm2")
@@ -42,16 +41,19 @@ def test_what_has_no_use_is_refused(spec: str, key: str, reason: str) -> None:
     assert reason in (why_not(plan_of(spec, key)) or "")
 
 
-def test_a_copy_that_is_not_waited_for_is_found() -> None:
-    wait = "tvm_builtin_ptx_cp_async_wait_group_wait_group_3();"
-    assert KERNEL.text.count(wait) == 1
-    run = KERNEL.run(0, KERNEL.text.replace(wait, ""))
-    assert run[0].problems or run[1]
+FAULTY = Generated("n8h4w4c128k64r1s1p0", "wgp-tw8-tr1-cm1-sg1-cg2-st3-rr0-la1-sta0-ca2")
+WAIT = "tvm_builtin_ptx_cp_async_wait_group_async_wait_group_1();"
+PLACE = "int copy = (turn_2 & 1);"
 
 
-def test_a_place_that_is_copied_over_too_early_is_found() -> None:
-    ahead = "% 4)"
-    assert ahead in KERNEL.text.partition("cp_async_wait_group_wait_group_3();")[2]
-    head, wait, tail = KERNEL.text.partition("cp_async_wait_group_wait_group_3();")
-    run = KERNEL.run(0, head + wait + tail.replace(ahead, "% 2)", 1))
-    assert run[0].problems or run[1]
+@pytest.mark.parametrize(("right", "wrong"), [(WAIT, ""), (PLACE, "int copy = ((turn_2 + 1) & 1);")])
+def test_a_place_that_is_read_too_early_is_found(right: str, wrong: str) -> None:
+    assert FAULTY.text.count(right) == 1
+    found = FAULTY.run(0, FAULTY.text.replace(right, wrong))
+    assert found[0].problems or found[1]
+
+
+def test_a_lone_tile_iteration_has_no_loop() -> None:
+    alone, several = (Generated(*KERNELS[i]).text for i in (0, 2))
+    assert "row_pass" not in alone
+    assert "for (int row_pass" in several
