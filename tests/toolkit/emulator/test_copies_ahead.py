@@ -1,13 +1,11 @@
-"""Stages on their way in shared memory, and halves of fragments unpacked apart: exact and clean, refused where they mean
-nothing, and what goes wrong with them is found."""
+"""Stages on their way in shared memory, and halves of fragments unpacked apart: exact and clean, refused where they
+mean nothing, and what goes wrong with them is found."""
 
 from __future__ import annotations
 
 import pytest
 from generated import Generated, plan_of
 
-import subbyte
-from subbyte.families.registry import config_from_key
 from subbyte.families.wgmma.check import why_not
 
 KERNELS = [

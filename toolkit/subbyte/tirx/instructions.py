@@ -56,7 +56,7 @@ def bulk_copy(target: Any, pointer: Any, count: Any, barrier: Any, ranks: Any = 
 
 
 def copy16(target: Any, pointer: Any, valid: Any = None) -> None:
-    """Begin to copy 16 bytes from global to shared memory, past the L1; of ``valid`` bytes only, the others become 0."""
+    """Begin to copy 16 bytes from global to shared memory, past the L1; of ``valid`` bytes, the others become 0."""
     emit(T.ptx["cp.async.cg.shared.global"](target, pointer, 16, *([] if valid is None else [valid])))
 
 

@@ -122,7 +122,7 @@ def pipeline_depth(plan: WgmmaPlan) -> str | None:
 RULES: tuple[rules.Rule, ...] = (
     rules.architecture, rules.operands, rules.sizes, flat_batch, producers, start, stage_per_iteration, copies_ahead,
     rules.accumulator, rules.padding, rules.width, rules.images, half_rows, rules.row_division, rules.consumers,
-    rules.channel_division, operands_apart, rules.cluster, pipeline_depth, rules.shared_memory, rules.registers, rules.code_size,
-    rules.index,
+    rules.channel_division, operands_apart, rules.cluster, pipeline_depth, rules.shared_memory, rules.registers,
+    rules.code_size, rules.index,
 )  # fmt: skip
 """In the order they are asked."""

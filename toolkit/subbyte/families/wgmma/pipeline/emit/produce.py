@@ -96,9 +96,7 @@ def strided_pixel(plan: WgmmaPlan, output: Any) -> Any:
     return (output + row * (w.w - w.q)) * w.stride
 
 
-def store_stage(
-    block: Block, where: Columns, held: Any, stage: Any, arrive: bool = True, copied: Any = None
-) -> None:
+def store_stage(block: Block, where: Columns, held: Any, stage: Any, arrive: bool = True, copied: Any = None) -> None:
     """Unpack a stage from registers, or from the thread's places from word ``copied`` on, into its buffer, and say that
     it is full."""
     buffer = bind("slot", block.buffer(stage))
@@ -193,7 +191,8 @@ def load_second(block: Block, where: Columns, following: Any) -> None:
 def _copied(block: Block, slot: Any) -> Any:
     """First word of a thread's places in shared memory for one of the stages on their way."""
     plan = block.plan
-    return bind("copied", plan.copied_base // 4 + slot * (plan.copied_bytes // plan.knobs.copies_ahead // 4) + block.member * 4)
+    stage_words = plan.copied_bytes // plan.knobs.copies_ahead // 4
+    return bind("copied", plan.copied_base // 4 + slot * stage_words + block.member * 4)
 
 
 def _copy_ahead(block: Block, where: Columns, stage: Any, slot: Any) -> None:
