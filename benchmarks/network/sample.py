@@ -1,10 +1,11 @@
 """Write the CUDA texts of what would be taken of layers, for a machine without TVM: what `times` measures.
 
-    python benchmarks/network sample OUT.jsonl.xz --layers heldout stages resnet50.stage2@40 [--most 4]
+    python benchmarks/network sample OUT.jsonl.xz --layers heldout stages resnet50.stage2@40 [--most 4] [--drawn 8]
 
 ``heldout`` are the layers that the model is judged by, each also at a larger batch, ``stages`` the 3x3 stages of
 ResNet-50 at batches 1 to 64, ``random:SEED:COUNT`` layers drawn as those are, that no judging uses. Of each layer come
-first what ``subbyte.compile`` would take, then its next candidates.
+first what ``subbyte.compile`` would take, then its next candidates; with ``--drawn`` as many more, drawn from what the
+search by the model looked at, so that the model also learns what is slow and what the compiler refuses.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
+from random import Random
 
 import subbyte
 from benchmarks.network import heldout
@@ -39,11 +41,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("--layers", nargs="+", required=True)
     parser.add_argument("--most", type=int, default=4, help="configurations of a layer (default 4)")
+    parser.add_argument("--drawn", type=int, default=0, help="further ones, drawn by a seed (default none)")
     args = parser.parse_args(arguments)
     prove_writable(args.out)
     lines: list[str] = []
     for layer in dict.fromkeys(one for name in args.layers for one in layers_of(name)):
-        lines += texts(layer, args.most)
+        lines += texts(layer, args.most, args.drawn)
         print(f"{layer.spec}: {len(lines)} texts in all", flush=True)
     write_file(args.out, lzma.compress("".join(f"{line}\n" for line in lines).encode(), preset=3))
     return 0
@@ -77,11 +80,14 @@ def _small(layer: ConvWorkload) -> bool:
     return all(a <= b for a, b in zip(sizes, TRAINED, strict=True)) and not heldout.is_held_out(w)
 
 
-def texts(layer: ConvWorkload, most: int) -> list[str]:
+def texts(layer: ConvWorkload, most: int, drawn: int = 0) -> list[str]:
     """The lines of a layer; what cannot be generated gives place to the next."""
     target, found = arch("sm_90a"), list[str]()
-    for config in dict.fromkeys(_likeliest(layer)):
-        if len(found) == most:
+    order = list(dict.fromkeys(_likeliest(layer)))
+    rest = order[most:]
+    Random(layer.spec).shuffle(rest)
+    for config in (*order[:most], *rest):
+        if len(found) == most + drawn:
             break
         try:
             text = cuda_text(WGMMA.plan(layer, config, target))
