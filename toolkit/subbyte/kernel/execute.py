@@ -69,7 +69,7 @@ def resolve_device(device: str, arch: str) -> str:
 def resolve_devices(device: str, arch: str) -> tuple[str, ...]:
     """The places of a request that may name several GPUs, each once: ``cuda:0,cuda:1``. Of any other text the one that
     :func:`resolve_device` finds. Raises what that raises, and InvalidInput."""
-    if not isinstance(device, str) or "," not in device:
+    if "," not in str(device):
         return (resolve_device(device, arch),)
     names = [one.strip() for one in device.split(",")]
     if any(not one.startswith("cuda") for one in names):
