@@ -5,9 +5,9 @@
 
 Members have the same layers and other random parameters; those of a trained network are trained anew, each on images
 drawn with replacement, and vote on its test images. Every logit of every member, on whichever GPU it ran, is compared
-with a direct convolution of values by CuPy, and the votes with those of that. Times by the wall's clock: runs in a row
-on one GPU and on all, and one run by itself from its launch to the votes. What 4 and 8 GPUs would take is simulated
-where there are fewer: the slowest of as many shares, each timed alone on one GPU.
+with a direct convolution of values by CuPy, and the votes with those of that. Times by the wall's clock, on 1, 2, 4 and
+8 GPUs: runs in a row, and one run by itself from its launch to the votes. What more GPUs would take than there are is
+simulated: the slowest of as many shares, each timed alone on one GPU, without the copies of the logits.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ from subbyte.networks.trained import test_images
 from subbyte.records.describe import now
 
 MEMBERS = (1, 2, 4, 8)
-SIMULATED_GPUS = (4, 8)
+GPUS = (1, 2, 4, 8)
+"""Of which as many as there are run, and more are simulated."""
 EPOCHS = 8
 """Of members that are trained for the votes: seconds, not the accuracy of the shipped weights."""
 
@@ -59,7 +60,7 @@ def main(arguments: Sequence[str]) -> int:
 
     devices = [CudaDevice(one.ordinal) for one in detect()]
     label = where_they_ran(max(asked.members), len(devices))
-    record: dict[str, Any] = {"schema": 2, "kind": "ensembles", "date": now(), "command": command_line(),
+    record: dict[str, Any] = {"schema": 3, "kind": "ensembles", "date": now(), "command": command_line(),
                               "devices": [one.info.to_dict() for one in devices], "label": label,
                               "ensembles": []}  # fmt: skip
     with ExitStack() as stack:
@@ -80,7 +81,9 @@ def main(arguments: Sequence[str]) -> int:
 
 def failed(found: dict[str, Any]) -> bool:
     """Whether anything is wrong."""
-    return bool(found.get("failed") or found["wrong"] or any(found["votes_differing"].values()))
+    return bool(
+        found.get("failed") or found["wrong"] or any(any(one.values()) for one in found["votes_differing"].values())
+    )
 
 
 def members_of(given: dict[str, Any], count: int) -> tuple[list[CompiledNetwork], NDArray[Any], NDArray[Any] | None]:
@@ -105,22 +108,22 @@ def measured(given: dict[str, Any], sizes: Sequence[int], devices: Sequence[Cuda
     members, images, labels = members_of(given, sizes[-1])
     found: dict[str, Any] = {
         "network": members[0].network.name, "label": members[0].network.label, "members": len(members),
-        "gpus": len(devices), "wrong": 0, "logits": 0, "votes_differing": {}, "one_gpu": {}, "all_gpus": {},
-        "one_gpu_voted": {}, "all_gpus_voted": {}, "samples": {}, "clocks": {},
+        "gpus": len(devices), "wrong": 0, "logits": 0, "votes_differing": {},
+        "microseconds": {}, "voted": {}, "samples": {}, "clocks": {},
     }  # fmt: skip
     devices[0].activate()
     right = [expected(one, images, xp) for one in members]
     classes = np.stack([predictions(one, sums) for one, sums in zip(members, right, strict=True)])
-    for gpus in sorted({1, len(devices)}):
+    for gpus in (count for count in GPUS if count <= len(devices)):
         with GpuEnsemble(members, images, devices[:gpus]) as running:
             for size in sizes:
-                add(found, "one_gpu" if gpus == 1 else "all_gpus", running.first(size), right[:size], classes[:size])
+                add(found, running.first(size), right[:size], classes[:size])
             if gpus == 1:
                 how = TimingProtocol(cold=False, launches=4)
                 found["alone"] = [chain.time(how).microseconds for chain in running.chains]
     found["simulated"] = {
         gpus: {size: slowest_share(found["alone"][:size], gpus) for size in sizes}
-        for gpus in SIMULATED_GPUS if gpus > len(devices)
+        for gpus in GPUS if gpus > len(devices)
     }  # fmt: skip
     if labels is not None:
         found["accuracies"] = [float((one == labels).mean()) for one in classes]
@@ -128,9 +131,7 @@ def measured(given: dict[str, Any], sizes: Sequence[int], devices: Sequence[Cuda
     return found
 
 
-def add(
-    found: dict[str, Any], where: str, running: GpuEnsemble, right: Sequence[NDArray[Any]], classes: NDArray[np.int64]
-) -> None:
+def add(found: dict[str, Any], running: GpuEnsemble, right: Sequence[NDArray[Any]], classes: NDArray[np.int64]) -> None:
     """An ensemble's comparison and its two times, for so many members on one GPU or all."""
     size = len(running.members)
     ours = running.run()
@@ -138,12 +139,12 @@ def add(
         found["wrong"] += differing(one, chain, sums)
         found["logits"] += sums.size
     wrong = int(np.count_nonzero(votes(ours) != votes(classes)))
-    found["votes_differing"][size] = found["votes_differing"].get(size, 0) + wrong
-    timing = running.time()
-    found[where][size] = timing.microseconds
-    found[f"{where}_voted"][size] = median(running.time_votes(votes))
-    found["samples"][f"{where}-{size}"] = list(timing.samples)
-    found["clocks"][f"{where}-{size}"] = timing.to_dict()["after"]
+    timing, gpus = running.time(), len(running.devices)
+    for what, value in (
+        ("votes_differing", wrong), ("microseconds", timing.microseconds), ("voted", median(running.time_votes(votes))),
+        ("samples", list(timing.samples)), ("clocks", timing.to_dict()["after"]),
+    ):  # fmt: skip
+        found[what].setdefault(gpus, {})[size] = value
 
 
 def slowest_share(alone: Sequence[float], gpus: int) -> float:

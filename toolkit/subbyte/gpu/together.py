@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from subbyte.gpu.device import CudaDevice
 from subbyte.gpu.telemetry import Snapshot, Telemetry
@@ -95,25 +95,27 @@ def run_together(
     return 1e6 * (time.perf_counter() - start)
 
 
-class PinnedWords:
-    """Page-locked memory of the CPU: a GPU copies to it in the order of its stream, also from within a graph."""
+class PinnedCopy:
+    """``nbytes`` of a GPU's memory (``buffer``), and page-locked memory of the CPU that they are copied to in the order
+    of the GPU's stream, also from within a graph. Close it afterwards."""
 
-    def __init__(self, device: CudaDevice, shape: tuple[int, ...], dtype: DTypeLike) -> None:
-        self.nbytes = math.prod(shape) * np.dtype(dtype).itemsize
-        self.pointer = int(device.call("cuMemHostAlloc", self.nbytes, _PORTABLE))
-        self._device, self._generation, self._shape, self._dtype = device, device.generation, shape, dtype
+    def __init__(self, device: CudaDevice, nbytes: int) -> None:
+        self.device, self.nbytes = device, nbytes
+        self.buffer = device.alloc(nbytes)
+        self._pointer = int(device.call("cuMemHostAlloc", nbytes, _PORTABLE))
+        self._generation = device.generation
 
-    def words(self) -> NDArray[Any]:
-        """A copy of what lies there."""
-        memory = (ctypes.c_uint8 * self.nbytes).from_address(self.pointer)
-        return np.ctypeslib.as_array(memory).view(self._dtype).reshape(self._shape).copy()
+    def enqueue(self, nbytes: int) -> None:
+        """Enqueue the copy of the first ``nbytes``."""
+        self.device.call("cuMemcpyDtoHAsync", self._pointer, self.buffer.pointer, nbytes, self.device.stream)
 
-    def poison(self) -> None:
-        """Set every byte to 0xCD, which no run leaves."""
-        ctypes.memset(self.pointer, 0xCD, self.nbytes)
+    def copied(self) -> NDArray[np.uint8]:
+        """What lies in the CPU's memory: no copy of it, so it ends with this."""
+        return np.ctypeslib.as_array((ctypes.c_uint8 * self.nbytes).from_address(self._pointer))
 
-    def free(self) -> None:
-        """Give the memory back. May be called twice."""
-        if self.pointer and self._generation == self._device.generation and not self._device.lost:
-            self._device.api.cuMemFreeHost(self.pointer)
-        self.pointer = 0
+    def close(self) -> None:
+        """Give both back. May be called twice."""
+        self.buffer.free()
+        if self._pointer and self._generation == self.device.generation and not self.device.lost:
+            self.device.api.cuMemFreeHost(self._pointer)
+        self._pointer = 0

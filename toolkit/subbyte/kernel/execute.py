@@ -69,7 +69,7 @@ def resolve_device(device: str, arch: str) -> str:
 def resolve_devices(device: str, arch: str) -> tuple[str, ...]:
     """The places of a request that may name several GPUs, each once: ``cuda:0,cuda:1``. Of any other text the one that
     :func:`resolve_device` finds. Raises what that raises, and InvalidInput."""
-    if not isinstance(device, str) or "," not in device:
+    if "," not in str(device):
         return (resolve_device(device, arch),)
     names = [one.strip() for one in device.split(",")]
     if any(not one.startswith("cuda") for one in names):
@@ -102,8 +102,9 @@ def run(kernel: Kernel, x: Any, w: Any, requant: Requantization | Thresholds | N
     """See :meth:`Kernel.run`; ``kernel`` already fits ``requant``."""
     from subbyte.gpu.arrays import to_host
 
-    host_x, origin = to_host(x, "x")
-    host_w, _ = to_host(w, "w")
+    types = kernel.workload.precision
+    host_x, origin = to_host(operands.as_values(x, types.activations, "x"), "x")
+    host_w, _ = to_host(operands.as_values(w, types.weights, "w"), "w")
     buffers = kernel.pack(host_x, host_w, requant)
     words = run_words(kernel, buffers, resolve_device(device, kernel.arch))
     return origin.give_back(kernel.unpack(words))
@@ -115,8 +116,9 @@ def run_layer(
     """See :meth:`Kernel.run_layer`; ``kernel`` already fits ``requant``."""
     from subbyte.gpu.arrays import to_host
 
-    host_x, origin = to_host(x, "x")
-    host_w, _ = to_host(w, "w")
+    types = kernel.workload.precision
+    host_x, origin = to_host(operands.as_values(x, types.activations, "x"), "x")
+    host_w, _ = to_host(operands.as_values(w, types.weights, "w"), "w")
     added = None if residual is None else to_host(residual, "residual")[0]
     outputs = run_outputs(kernel, kernel.pack(host_x, host_w, requant, added), resolve_device(device, kernel.arch))
     sums = operands.kept_sums(outputs["Sum"], kernel.workload, kernel.fusion) if kernel.fusion.keep else None

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from copy import copy
-from math import prod
+from math import ceil, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from subbyte.gpu.chain import GpuChain
 from subbyte.gpu.device import CudaDevice
 from subbyte.gpu.timing import TimingProtocol
-from subbyte.gpu.together import LONG, PinnedWords, Share, TogetherTiming, run_together, time_together
+from subbyte.gpu.together import LONG, PinnedCopy, Share, TogetherTiming, run_together, time_together
 from subbyte.kernel.operands import activation_words
 from subbyte.networks.compiled import CompiledNetwork
 from subbyte.networks.layer import Images, pixel_values
@@ -27,33 +27,40 @@ RUNS = 200
 """How often the way from images to votes is timed; the median counts."""
 
 
+ALIGNMENT = 256
+"""Bytes: where a kernel's output may begin."""
+
+
 class GpuEnsemble:
     """``members`` with their kernels on ``devices`` in turn: member m on device m modulo their number.
 
-    ``images`` uint8 [N,H,W,C], one batch, lie in every GPU's memory. Close it afterwards. Raises what
-    :meth:`Chain.on_gpu` does.
+    ``images`` uint8 [N,H,W,C], one batch, lie in every GPU's memory. All members of a GPU write their logits' sums into
+    one buffer, so that one copy brings them to the CPU: each takes as long as a small network's layers. Close it
+    afterwards. Raises what :meth:`Chain.on_gpu` does.
     """
 
     def __init__(self, members: Sequence[CompiledNetwork], images: Images, devices: Sequence[CudaDevice]) -> None:
         self.members, self.devices = tuple(members), tuple(devices)
-        last = self.members[0].kernels[-1].kernel
-        words = last.argument("Out").shape
-        self._places = last.unpack(np.arange(prod(words), dtype=np.int32).reshape(words))[:, 0, 0]
+        out = self.members[0].kernels[-1].kernel.argument("Out")
+        self._slot = ceil(out.nbytes / ALIGNMENT) * ALIGNMENT
+        words = np.arange(prod(out.shape), dtype=np.int32).reshape(out.shape)
+        self._places = self.members[0].kernels[-1].kernel.unpack(words)[:, 0, 0]
         """Where the sum of each image and class lies: once, since looking it up takes longer than small networks."""
         logits = [member.parameters.logits for member in self.members]
-        self._scales, self._biases = (
-            np.stack(each)[:, None] for each in zip(*((one.multiplier, one.bias) for one in logits), strict=True)
-        )
+        self._scales = np.stack([one.multiplier for one in logits])[:, None]
+        self._biases = np.stack([one.bias for one in logits])[:, None]
         self._stack = ExitStack()
         self.chains: list[GpuChain] = []
-        self._logits: list[PinnedWords] = []
         try:
+            seats = ceil(len(self.members) / len(self.devices))
+            self._logits = [PinnedCopy(device, seats * self._slot) for device in self.devices]
+            for logits_of_device in self._logits:
+                self._stack.callback(logits_of_device.close)
             for place, member in enumerate(self.members):
-                chain = member.chain().on_gpu(pixel_values(images), self.devices[place % len(self.devices)])
-                self._stack.callback(chain.close)
-                self.chains.append(chain)
-                self._logits.append(chain.pinned())
-                self._stack.callback(self._logits[-1].free)
+                seat, on = divmod(place, len(self.devices))
+                part = self._logits[on].buffer.part(seat * self._slot, out.nbytes)
+                self.chains.append(member.chain().on_gpu(pixel_values(images), self.devices[on], part))
+                self._stack.callback(self.chains[-1].close)
         except BaseException:
             self.close()
             raise
@@ -61,8 +68,7 @@ class GpuEnsemble:
     def first(self, count: int) -> GpuEnsemble:
         """The first ``count`` members by themselves, where they are; closing it frees nothing."""
         found = copy(self)
-        found.members, found.chains = self.members[:count], self.chains[:count]
-        found._logits, found._stack = self._logits[:count], ExitStack()
+        found.members, found.chains, found._stack = self.members[:count], self.chains[:count], ExitStack()
         found._scales, found._biases = self._scales[:count], self._biases[:count]
         return found
 
@@ -74,20 +80,24 @@ class GpuEnsemble:
 
     def run(self, timeout_s: float = 20.0) -> NDArray[np.int64]:
         """Predictions int64 [members, N] of one run on poisoned buffers."""
-        for chain, logits in zip(self.chains, self._logits, strict=True):
+        for chain in self.chains:
             chain.poison()
-            logits.poison()
+        for logits in self._logits:
+            logits.copied()[...] = 0xCD
         run_together([(share.device, share.enqueue) for share in self.shares()], timeout_s=timeout_s)
         return self.predictions()
 
     def predictions(self) -> NDArray[np.int64]:
         """Those of the last run, from the logits that were copied to the CPU: int64 [members, N]."""
-        sums = np.stack([one.words() for one in self._logits])[:, self._places]
+        by_device = [one.copied().view(np.int32).reshape(-1, self._slot // 4) for one in self._logits]
+        count, gpus = len(self.members), len(by_device)
+        words = np.stack([by_device[place % gpus][place // gpus] for place in range(count)])
+        sums = np.take(words, self._places.reshape(-1), axis=1).reshape(count, *self._places.shape)
         return (sums * self._scales + self._biases).argmax(axis=2)
 
     def shares(self) -> list[Share]:
         """What each GPU does in a run."""
-        return [Share(device, self._enqueue_of(device)) for device in self.devices if self._seats(device)]
+        return [Share(one.device, self._enqueue(on)) for on, one in enumerate(self._logits) if self.chains[on:]]
 
     def time(self, protocol: TimingProtocol = LONG) -> TogetherTiming:
         """A run's time by the wall's clock, runs of several in a row: the kernels and the copies of the logits."""
@@ -123,16 +133,13 @@ class GpuEnsemble:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _seats(self, device: CudaDevice) -> list[int]:
-        return [place for place, chain in enumerate(self.chains) if chain.device is device]
-
-    def _enqueue_of(self, device: CudaDevice) -> Callable[[], None]:
-        seats = self._seats(device)
-        launchers = [self.chains[place].launcher() for place in seats]
+    def _enqueue(self, on: int) -> Callable[[], None]:
+        """A function that enqueues what device ``on`` does: its members, then the copy of their logits."""
+        launchers = [chain.launcher() for chain in self.chains[on :: len(self.devices)]]
 
         def enqueue() -> None:
-            for place, launch in zip(seats, launchers, strict=True):
+            for launch in launchers:
                 launch()
-                self.chains[place].enqueue_download(self._logits[place])
+            self._logits[on].enqueue(len(launchers) * self._slot)
 
         return enqueue
