@@ -59,8 +59,8 @@ LATER_BASES: Mapping[str, tuple[str, ...]] = {
                            "wg24-tw7-tr2-cm1-sg4-cg4-st3-rr3-la1-un2-sta0-ig2-pr2-res2",
                            "wg24-tw7-tr1-cm1-cr2-sg4-cg4-st2-rr3-sta0-ig2-hr1-res0"),
 }  # fmt: skip
-"""The same for the second campaign, in cells whose goal the first one missed: three consumers, two producers, weights of
-all kernel rows ahead (``res2``), several blocks of a multiprocessor; the last of a cell is its fastest before. Where
+"""The same for the second campaign, in cells whose goal the first one missed: three consumers, two producers, weights
+of all kernel rows ahead (``res2``), several blocks of a multiprocessor; the last of a cell is its fastest before. Where
 its weights are stays as a way says."""
 BLOCK_BASES: Mapping[str, tuple[str, ...]] = {
     "resnet50.stage2@256": (
