@@ -69,6 +69,7 @@ class FakeDriver:
         self.flushed = False
         self.capturing = None
         self.memory = {}
+        self.pinned = {}
         self.events = {}
         self.graphs = {}
         self.loaded = {}
@@ -163,7 +164,16 @@ class FakeDriver:
 
     def cuMemcpyDtoHAsync(self, target, source, count, stream):
         assert source in self.memory
-        ctypes.memmove(target, source, count)
+        return self._enqueue(lambda: ctypes.memmove(target, source, count))
+
+    def cuMemHostAlloc(self, size, flags):
+        assert flags == 1, "portable: for all devices"
+        array = np.zeros(size, np.uint8)
+        self.pinned[array.ctypes.data] = array
+        return OK, array.ctypes.data
+
+    def cuMemFreeHost(self, pointer):
+        del self.pinned[pointer]
         return (OK,)
 
     def cuMemsetD8Async(self, pointer, value, count, stream):

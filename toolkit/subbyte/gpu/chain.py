@@ -17,6 +17,7 @@ from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput
 from subbyte.gpu.device import CudaDevice, DeviceBuffer, open_device
 from subbyte.gpu.timing import Timing, TimingProtocol, time_launch
+from subbyte.gpu.together import PinnedWords
 
 _OUTPUTS = {"Out", "Sum"}
 
@@ -52,16 +53,22 @@ class GpuChain:
 
     def run(self, overlap: bool = True, timeout_s: float = 20.0) -> NDArray[Any]:
         """Run all layers once on poisoned buffers; the words of the last output."""
-        for buffers in self._buffers:
-            for name in buffers.keys() & _OUTPUTS:
-                buffers[name].fill(0xCD)
+        self.poison()
         self._enqueue(overlap)
         self.device.synchronize(timeout_s)
         return self.output(len(self.launches) - 1)
 
+    def poison(self) -> None:
+        """Enqueue setting every byte of every output to 0xCD."""
+        self.device.activate()
+        for buffers in self._buffers:
+            for name in buffers.keys() & _OUTPUTS:
+                buffers[name].fill(0xCD)
+
     def output(self, layer: int, name: str = "Out") -> NDArray[Any]:
         """The words that a layer (0 the first) wrote in the last run; ``Sum`` for those that it kept."""
         out = _argument(self.launches[layer], name)
+        self.device.activate()
         return self._buffers[layer][name].download(out.shape, out.dtype)
 
     def time(self, protocol: TimingProtocol | None = None, overlap: bool = True) -> Timing:
@@ -72,8 +79,26 @@ class GpuChain:
         """A function that enqueues the whole chain once."""
         return lambda: self._enqueue(overlap)
 
+    def give(self, words: NDArray[Any]) -> None:
+        """Other words for ``A`` of the first layer, exactly as many. Raises InvalidInput."""
+        self.device.activate()
+        self._buffers[0]["A"].upload(words)
+
+    def pinned(self) -> PinnedWords:
+        """Memory of the CPU for the words of the last output."""
+        out = _argument(self.launches[-1], "Out")
+        self.device.activate()
+        return PinnedWords(self.device, out.shape, out.dtype)
+
+    def enqueue_download(self, target: PinnedWords) -> None:
+        """Enqueue the copy of the last output to ``target``, for a capture, too."""
+        source = self._buffers[-1]["Out"].pointer
+        self.device.call("cuMemcpyDtoHAsync", target.pointer, source, target.nbytes, self.device.stream)
+
     def close(self) -> None:
         """Free everything. May be called twice."""
+        if self._functions and not self.device.lost:
+            self.device.activate()  # modules are unloaded from the context that is current
         for place, buffers in enumerate(self._buffers):
             for name, buffer in buffers.items():
                 if name != "Res" and (name != "A" or place == 0):

@@ -66,8 +66,22 @@ def resolve_device(device: str, arch: str) -> str:
     return f"cuda:{ordinal}"
 
 
+def resolve_devices(device: str, arch: str) -> tuple[str, ...]:
+    """The places of a request that may name several GPUs, each once: ``cuda:0,cuda:1``. Of any other text the one that
+    :func:`resolve_device` finds. Raises what that raises, and InvalidInput."""
+    if not isinstance(device, str) or "," not in device:
+        return (resolve_device(device, arch),)
+    names = [one.strip() for one in device.split(",")]
+    if any(not one.startswith("cuda") for one in names):
+        raise InvalidInput(f"device {shown(device)}: several are GPUs, such as cuda:0,cuda:1")
+    found = tuple(resolve_device(one, arch) for one in names)
+    if len(set(found)) < len(found):
+        raise InvalidInput(f"device {shown(device)} names a GPU twice: expected each once, such as cuda:0,cuda:1")
+    return found
+
+
 def device_arch(device: str) -> str:
-    """Architecture to build for: that of the GPU ``device`` means (``auto``: the first one a kernel exists for);
+    """Architecture to build for: that of the first GPU ``device`` means (``auto``: the first a kernel exists for);
     ``sm_90a`` where the CPU runs the kernel."""
     from subbyte.device.arch import ARCHS
     from subbyte.gpu.driver import detect
@@ -77,7 +91,7 @@ def device_arch(device: str) -> str:
             known = [gpu for gpu in detect() if gpu.arch in ARCHS]
         except MissingDependency:
             known = []
-        number = device.partition(":")[2]
+        number = device.partition(",")[0].partition(":")[2]
         for gpu in known:
             if not number or str(gpu.ordinal) == number:
                 return str(gpu.arch)
