@@ -2,7 +2,8 @@
 
     python benchmarks/network taken RECORD.json SECOND.json ... --generator 1a2b3c4
 
-Only kernels that at least two of the records have count, with the slowest of their times.
+Only kernels that at least two of the records have count, with the slowest of their times. Records of another GPU than
+what is known: it was measured beside them, in two of the records, or stays.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from subbyte.families import config_from_key
 from subbyte.files import write_file
 
 Entry = dict[str, Any]
+Times = dict[tuple[str, str], tuple[float, str]]
+"""Layer and key of a kernel -> its time, and the record that has it."""
 
 
 @answering
@@ -32,21 +35,35 @@ def main(arguments: Sequence[str]) -> int:
     asked = parser.parse_args(arguments)
     path = asked.package / "kernel" / "best.json"
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    found = fastest({one.name: json.loads(one.read_text(encoding="utf-8")) for one in asked.records}, asked.generator)
-    for cell, entry in found.items():
+    times = twice({one.name: json.loads(one.read_text(encoding="utf-8")) for one in asked.records})
+    device = json.loads(asked.records[0].read_text(encoding="utf-8"))["gpu"]["name"]
+    for cell, entry in fastest(times, device, asked.generator).items():
         before = known.get(cell, {})
-        if ALIKE * entry["microseconds"] >= before.get("microseconds", float("inf")):
-            print(f"{cell}: {before['microseconds']} us stays, beside {entry['microseconds']}")
+        time = known_time(before, cell, times, device)
+        if ALIKE * entry["microseconds"] >= time:
+            print(f"{cell}: {before['microseconds']} us stays, beside {entry['microseconds']} on {device}")
             continue
-        print(f"{cell}: {entry['microseconds']} us, before {before.get('microseconds', 'nothing')}")
+        print(f"{cell}: {entry['microseconds']} us, before {time if before else 'nothing'}")
         known[cell] = {**entry, **({"warp": before["warp"]} if "warp" in before else {})}
     write_file(path, (json.dumps(dict(sorted(known.items())), indent=1) + "\n").encode())
     return 0
 
 
-def fastest(records: Mapping[str, Mapping[str, Any]], generator: str) -> dict[str, Entry]:
-    """Of each layer the kernel that is fastest by the slowest of its times. Raises InvalidInput for a record of another
-    form, and where no kernel was measured twice."""
+def known_time(before: Entry, cell: str, times: Times, device: str) -> float:
+    """What a new kernel has to beat: the known one's time on this GPU. One of another GPU that was not measured here
+    is beaten by nothing, a layer that is not known by everything."""
+    if not before:
+        return float("inf")
+    if before.get("device", device) == device:
+        return float(before["microseconds"])
+    beside = [one[0] for (spec, key), one in times.items()
+              if spec == cell and config_from_key(key).to_dict() == before["config"]]  # fmt: skip
+    return min(beside, default=0.0)
+
+
+def twice(records: Mapping[str, Mapping[str, Any]]) -> Times:
+    """The slowest time of every kernel that two of the records have, and that record's name. Raises InvalidInput for a
+    record of another form, and where no kernel was measured twice."""
     times: dict[tuple[str, str], list[tuple[float, str]]] = {}
     for name, record in records.items():
         if record.get("format") != FORMAT:
@@ -54,12 +71,16 @@ def fastest(records: Mapping[str, Mapping[str, Any]], generator: str) -> dict[st
         for one in record["kernels"]:
             if "microseconds" in one:
                 times.setdefault((one["cell"], one["config"]), []).append((one["microseconds"], name))
-    twice = {key: max(found) for key, found in times.items() if len(found) > 1}
-    if not twice:
+    found = {key: max(one) for key, one in times.items() if len(one) > 1}
+    if not found:
         raise InvalidInput("no kernel stands in two of the records: measure the fastest again")
-    device = next(iter(records.values()))["gpu"]["name"]
+    return found
+
+
+def fastest(times: Times, device: str, generator: str) -> dict[str, Entry]:
+    """Of each layer the kernel that is fastest by the slowest of its times."""
     best: dict[str, Entry] = {}
-    for (cell, key), (time, name) in sorted(twice.items(), key=lambda item: item[1]):
+    for (cell, key), (time, name) in sorted(times.items(), key=lambda item: item[1]):
         best.setdefault(cell, {
             "config": config_from_key(key).to_dict(), "microseconds": round(time, 4), "device": device,
             "source": f"benchmarks/results/warpgroup/{name}", "generator": generator,

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks.network import taken
+from subbyte.families import config_from_key
 
 CELL = "n8h224w224c3k64r7s7p3u2"
 FAST, SLOW, ONCE = "stem-tr4-oc32-co1-sg7", "stem-tr2-oc64-co1-sg7", "stem-tr1-oc64-co1-sg7"
@@ -53,3 +54,16 @@ def test_other_records_and_single_runs_are_refused(package: Path, capsys: pytest
     assert "measure the fastest again" in capsys.readouterr().err
     assert take(package, one, record(package / "two.json", {FAST: 5.0}, "else")) != 0
     assert "two.json: no record of" in capsys.readouterr().err
+
+
+def test_a_kernel_of_another_gpu_stays_unless_it_was_measured_beside(package: Path) -> None:
+    path = package / "kernel/best.json"
+    known = {"config": config_from_key(SLOW).to_dict(), "microseconds": 4.0, "device": "H100"}
+    path.write_text(json.dumps({CELL: known}), encoding="utf-8")
+    assert take(package, *(record(package / f"{name}.json", {FAST: 3.0}) for name in "ab")) == 0
+    assert json.loads(path.read_text(encoding="utf-8"))[CELL] == known
+    assert take(package, *(record(package / f"{name}.json", {FAST: 5.0, SLOW: 5.02}) for name in "ab")) == 0
+    assert json.loads(path.read_text(encoding="utf-8"))[CELL] == known
+    assert take(package, *(record(package / f"{name}.json", {FAST: 5.0, SLOW: 6.0}) for name in "ab")) == 0
+    found = json.loads(path.read_text(encoding="utf-8"))[CELL]
+    assert (found["microseconds"], found["device"]) == (5.0, "H200")

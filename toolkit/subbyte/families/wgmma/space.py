@@ -41,7 +41,7 @@ KINDS = {
     **{one.space: f"the kernel on {one.weights} weights" for one in SKIPPING},
 }  # fmt: skip
 """Kinds of spaces."""
-SPACE_VERSION = 3
+SPACE_VERSION = 4
 """Goes up when other indices become valid: a test compares sample layers (``tests/golden/spaces.json``)."""
 CHOICE, RESIDENT, LIVE_PAIRS = "multicast", "resident", "live_pairs"
 LIST_LIMIT = 1_000_000

@@ -43,6 +43,8 @@ def searched_values(workload: ConvWorkload) -> dict[str, Values]:
         groups = lists["channel_groups"]
         lists |= {"channel_groups": (*groups, *(n for n in (8,) if w.channel_blocks % (2 * n) == 0)),
                   "row_reuse": (*reuse, 0, 3)}  # fmt: skip
+    elif w.r == w.s == 1 and w.pad == 0 and w.macs >= SOME_WORK and w.batch_groups > FEW_GROUPS:
+        lists |= {"operands_apart": (0, 1), "copies_ahead": (0, 4)}
     if w.r > 1 and w.macs >= LARGE_WORK:
         lists["start"] = (*lists.get("start", (0,)), *(n + 2 for n in lists.get("start", (0,))))
     return lists
