@@ -215,6 +215,8 @@ class Family(FormerNames, ABC):
         that skip them are expected to be faster."""
         return "no kernel of it skips zeros"
 
+    zero_spaces: ClassVar[Mapping[str, str]] = {}
+    """Sparsities of which it has kernels that leave out zeros -> kind of their space; ``blocks`` of any share."""
     finds_zeros: ClassVar[bool] = False
     """Its kernels find out while they run which products to leave out, of either operand: ``--sparsity condense``."""
 

@@ -11,7 +11,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from subbyte.arguments import checked, number
+from subbyte.arguments import checked, share
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import BuildFailed, InvalidInput, Unsupported, shown
@@ -101,7 +101,7 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     target = arch_named(arch) if isinstance(arch, str) else arch
     if sparsity == FOUND:
         finding = finding_zeros(family)
-        family, reason = finding.name, None if density is None else finding.dense_at(found, number(density, "density"))
+        family, reason = finding.name, None if density is None else finding.dense_at(found, share(density, "density"))
         if reason is not None:
             dense = compile(found, target, output=output, clip=clip, requant=requant, reads=reads, writes=writes,
                             store=store, gpu=gpu)  # fmt: skip

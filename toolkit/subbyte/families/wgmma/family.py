@@ -75,6 +75,7 @@ class WgmmaFamily(Family):
     aliases = ("warpgroup",)
     configurations = (PipelineConfig, SingleTileConfig, *(one.kind for one in SKIPPING))
     kinds = KINDS
+    zero_spaces: ClassVar[Mapping[str, str]] = {one.sparsity: one.space for one in SKIPPING}
     old_kinds = FORMER
     parts: ClassVar[Mapping[str, tuple[str, ...]]] = {
         WHOLE: (SMALL, *FORMER), SMALL: tuple(former for former, today in FORMER.items() if today == SMALL),
