@@ -223,12 +223,13 @@ def test_a_job_of_the_queue_gets_one_gpu_and_one_task_at_a_time():
     assert "--nthreads 1 " in script
 
 
-def test_the_transposition_has_the_space_that_it_says():
-    folder = Path(__file__).parents[3] / "docs/examples"
-    names = {"__name__": "transpose_cupy"}
-    exec((folder / "transpose_cupy.py").read_text(encoding="utf-8"), names)
-    found = subbyte.parameter_space("transpose", names["PARAMETERS"], names["fits"])
-    assert len(found) == 216
-    assert found.refused == {"constraint fits": 216 - len(found.valid)}
-    failed = subbyte.objective(names["microseconds"]).run(found.workload, [found.config(found.valid[0])])[0]
-    assert not failed.ok  # there is no CuPy here
+@pytest.mark.parametrize(("name", "count"), [("transpose_cupy", 216), ("product_triton", 768)])
+def test_an_example_has_the_space_that_it_says_and_fails_without_its_library(name, count):
+    found = {"__name__": name}
+    exec((Path(__file__).parents[3] / f"docs/examples/{name}.py").read_text(encoding="utf-8"), found)
+    one = subbyte.parameter_space(name, found["PARAMETERS"], found["fits"])
+    assert len(one) == count
+    assert one.refused == {"constraint fits": count - len(one.valid)}
+    failed = subbyte.objective(found["microseconds"]).run(one.workload, [one.config(one.valid[0])])[0]
+    assert failed.kind == "launch"
+    assert "ModuleNotFoundError" in failed.reason
