@@ -55,6 +55,11 @@ class Choice(NamedTuple):
     own: bool = False
     """The user's own find."""
 
+    @property
+    def source(self) -> str:
+        """``own``, ``shipped`` (a record of the package) or ``predicted`` (nobody measured it)."""
+        return "own" if self.own else "predicted" if self.microseconds is None else "shipped"
+
 
 @checked
 def compile(  # noqa: A001 - the name users expect; the builtin is not needed here
@@ -145,17 +150,25 @@ def best_known(
     Of all families (``auto``) or of one; the other arguments as for :func:`compile`. Raises InvalidInput for an
     unknown family, Unsupported with the reason when no configuration fits.
     """
-    choice = first_choice(workload, arch, family, output, reads, store, gpu)
+    target = arch_named(arch) if isinstance(arch, str) else arch
+    own = own_records(workload, target, output, store, gpu)
+    choice = _best_known(workload, target, family, output, reads, own)
     return choice.config, choice.reason
 
 
-def first_choice(
-    workload: ConvWorkload, arch: Arch | str, family: str = "auto", output: str | None = None, reads: str = "",
-    store: str | os.PathLike[str] | None = None, gpu: str | None = None,
-) -> Choice:  # fmt: skip
-    """The same with what is known of it. Raises as :func:`best_known`."""
-    target = arch_named(arch) if isinstance(arch, str) else arch
-    return _best_known(workload, target, family, output, reads, own_records(workload, target, output, store, gpu))
+def by_source(
+    workload: ConvWorkload, arch: Arch, family: str = "auto", output: str | None = None, own: Own | None = None
+) -> list[Choice]:  # fmt: skip
+    """The first choice of each source, in their order: the user's own record, a shipped one, and where there is none of
+    these two what is expected to be fastest. Raises as :func:`best_known`."""
+    found: dict[str, Choice] = {}
+    for choice in _choices(workload, arch, family, output, own=own or Own()):
+        found.setdefault(choice.source, choice)
+        if choice.source == "predicted" or (choice.source == "shipped" and ("own" in found or not (own and own.taken))):
+            break
+    if not found:
+        raise _not_covered(workload, arch, family, _nobody(workload, arch, family, output, "", ""))
+    return [choice for source, choice in found.items() if source != "predicted" or "shipped" not in found]
 
 
 def likeliest(
