@@ -84,9 +84,10 @@ def test_a_kernel_that_hangs_costs_one_trial_and_its_gpu_goes_on(kernels):
 
 
 @pytest.fixture
-def cluster(tmp_path):
-    """A Dask cluster on this machine with a worker for each of two GPUs."""
+def cluster(tmp_path, monkeypatch):
+    """A Dask cluster on this machine with a worker for each of two GPUs, and a kernel cache of its own."""
     distributed = pytest.importorskip("distributed")
+    monkeypatch.setenv("SUBBYTE_CACHE", str(tmp_path / "cache"))  # workers take it over when they are started
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1"}
     with (
         distributed.LocalCluster(**options, local_directory=str(tmp_path)) as made,
@@ -103,13 +104,11 @@ def test_a_dask_worker_has_a_gpu_of_its_own(kernels, cluster):
     print(f"dask, a kernel of the user's: {gpus(record.trials)}, best {record.best_microseconds:.1f} us")
 
 
-def test_dask_workers_measure_our_kernels(kernels, cluster, tmp_path, monkeypatch):
+def test_dask_workers_measure_our_kernels(kernels, cluster):
     if TEXTS not in os.environ:
         pytest.skip(f"{TEXTS} names no file of texts")
     from tries_texts import configurations, prime
 
-    monkeypatch.setenv("SUBBYTE_CACHE", str(tmp_path / "cache"))
-    cluster.run(os.environ.__setitem__, "SUBBYTE_CACHE", str(tmp_path / "cache"))
     layer = prime(Path(os.environ[TEXTS]))[0]
     configs = configurations(Path(os.environ[TEXTS]), layer)
     with ExecutorRunner(cluster, partial(CudaRunner, "any"), at_once=2) as runner:
