@@ -76,11 +76,13 @@ def test_a_kernel_that_hangs_costs_one_trial_and_its_gpu_goes_on(kernels):
     with WorkerPool(2, timeout=12) as pool, ExecutorRunner(pool, kernels.endless, at_once=2) as runner:
         study = subbyte.Study(space(kernels), "random", seed=1)
         study.queue([kernels.HANGS])
-        record = study.run(runner, trials=16)
+        study.run(runner, trials=16)  # the other GPU does what is left while one waits
+        record = study.run(runner, trials=28)
     failed = [trial for trial in record.trials if not trial.result.ok]
     assert [(trial.config.to_dict(), trial.result.kind) for trial in failed] == [(kernels.HANGS, "timeout")]
-    last = [trial.result.device["ordinal"] for trial in record.trials if trial.result.ok]
-    print(f"hang: {gpus(record.trials)}, order {last}")
+    after = gpus(record.trials[16:])
+    assert sorted(after) == [0, 1]
+    print(f"hang: {gpus(record.trials)}, afterwards {after}")
 
 
 @pytest.fixture
