@@ -108,7 +108,7 @@ class Origin(InfoRecord):
 
     def title(self) -> str:
         """What is taken, in a line."""
-        return f"{self.workload} on {self.arch}: {_TITLES[self.source]}"
+        return f"{self.workload} on {self.arch}: {_TITLES.get(self.source, self.source)}"
 
     def table(self) -> Table:
         """A row for each thing known."""
