@@ -12,7 +12,7 @@ from subbyte.device.arch import arch as arch_named
 from subbyte.device.peaks import DEFAULT_DEVICE, known_devices, measured_peaks
 from subbyte.errors import SubbyteError
 from subbyte.info_record import InfoRecord, Table, columns_text
-from subbyte.kernel.choose import Choice, by_source
+from subbyte.kernel.choose import Choice, best_known, choices
 from subbyte.kernel.own import Own, gpu_names, own_records
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
@@ -149,14 +149,26 @@ def origin(
     found = workload_named(workload)
     target = arch_named(arch) if isinstance(arch, str) else arch
     own = own_records(found, target, output, store, gpu)
-    choices = by_source(found, target, family, output, own)
-    sources = tuple(_source(choice, found, target, own) for choice in choices)
-    first = next((one for one in own.taken if choices[0].own and one.configuration == choices[0].config), None)
+    known = _by_source(found, target, family, output, own)
+    if not known:
+        best_known(found, target, family, output=output, store=store, gpu=gpu)  # raises the reason
+    sources = tuple(_source(choice, found, target, own) for choice in known)
+    first = next((one for one in own.taken if known[0].own and one.configuration == known[0].config), None)
     floor, floor_device = _floor(found, target, sources[0].device or gpu)
     return Origin(
-        found.label, found.spec, target.name, choices[0].reason.removesuffix(own.left_text), sources,
+        found.label, found.spec, target.name, known[0].reason.removesuffix(own.left_text), sources,
         first.day if first else "", first.trials if first else None, floor, floor_device, own.left,
     )  # fmt: skip
+
+
+def _by_source(workload: ConvWorkload, arch: Arch, family: str, output: str | None, own: Own) -> list[Choice]:
+    """The first choice of each source, in the order of ``compile``; nothing is predicted beside a shipped record."""
+    found: dict[str, Choice] = {}
+    for choice in choices(workload, arch, family, output, own=own):
+        found.setdefault(choice.source, choice)
+        if choice.source == "predicted" or (choice.source == "shipped" and ("own" in found or not own.taken)):
+            break
+    return [choice for source, choice in found.items() if source != "predicted" or "shipped" not in found]
 
 
 def _source(choice: Choice, workload: ConvWorkload, arch: Arch, own: Own) -> Source:

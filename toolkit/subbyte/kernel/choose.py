@@ -115,7 +115,7 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
         raise InvalidInput(f"density={shown(density)}: it is of sparsity={FOUND!r}; leave it away")
     failed: list[str] = []
     own = own_records(found, target, output, store, gpu)
-    for choice in _choices(found, target, family, output, reads, writes, own):
+    for choice in choices(found, target, family, output, reads, writes, own):
         try:
             plan = make_plan(found, choice.config, target, output, clip, requant)
             kernel = Kernel(plan, reason=choice.reason + _what_wins(plan, target))
@@ -179,21 +179,6 @@ def best_known(
     return choice.config, choice.reason
 
 
-def by_source(
-    workload: ConvWorkload, arch: Arch, family: str = "auto", output: str | None = None, own: Own | None = None
-) -> list[Choice]:  # fmt: skip
-    """The first choice of each source, in their order: the user's own record, a shipped one, and where there is none of
-    these two what is expected to be fastest. Raises as :func:`best_known`."""
-    found: dict[str, Choice] = {}
-    for choice in _choices(workload, arch, family, output, own=own or Own()):
-        found.setdefault(choice.source, choice)
-        if choice.source == "predicted" or (choice.source == "shipped" and ("own" in found or not (own and own.taken))):
-            break
-    if not found:
-        raise _not_covered(workload, arch, family, _nobody(workload, arch, family, output, "", ""))
-    return [choice for source, choice in found.items() if source != "predicted" or "shipped" not in found]
-
-
 def likeliest(
     workload: ConvWorkload, arch: Arch, count: int, family: str = "auto", output: str | None = None, reads: str = "",
     writes: str = "", own: Own | None = None,
@@ -201,7 +186,7 @@ def likeliest(
     """The first ``count`` different configurations in the order in which :func:`compile` would try them. Raises
     Unsupported where there is none."""
     found: dict[Configuration, None] = {}
-    for choice in _choices(workload, arch, family, output, reads, writes, own or Own(), count):
+    for choice in choices(workload, arch, family, output, reads, writes, own or Own(), count):
         found.setdefault(choice.config)
         if len(found) == count:
             break
@@ -217,12 +202,12 @@ def best_twins(workload: ConvWorkload, arch: Arch | str = "sm_90a") -> list[Conf
     if workload.precision.weights.sparsity == DENSE:
         return []
     target = arch_named(arch) if isinstance(arch, str) else arch
-    choices = (choice.config for choice in _choices(workload, target, "auto"))
+    chosen = (choice.config for choice in choices(workload, target, "auto"))
     able = [one for one in newest_first() if any(kind.skips_zeros for kind in one.configurations)]
     more = (config for one in able if one.hopeless(workload, target) is None
             for config in one.candidates(workload, target))  # fmt: skip
     found: dict[bool, Configuration] = {}
-    for config in chain(choices, more):
+    for config in chain(chosen, more):
         found.setdefault(config.skips_zeros, config)
         if len(found) == 2:
             break
@@ -239,7 +224,7 @@ def known_config(workload: ConvWorkload, arch: Arch | str, family: Family) -> Co
 
 @cache
 def _best_known(workload: ConvWorkload, arch: Arch, family: str, output: str | None, reads: str, own: Own) -> Choice:
-    choice = next(_choices(workload, arch, family, output, reads, own=own), None)
+    choice = next(choices(workload, arch, family, output, reads, own=own), None)
     if choice is None:
         raise _not_covered(workload, arch, family, _nobody(workload, arch, family, output, reads, ""))
     return choice
@@ -263,7 +248,7 @@ def _recorded_in(path: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _choices(
+def choices(
     workload: ConvWorkload, arch: Arch, family: str, output: str | None = None, reads: str = "", writes: str = "",
     own: Own = Own(), most: int = TRIES,  # noqa: B008 - plain frozen data
 ) -> Iterator[Choice]:  # fmt: skip
@@ -356,14 +341,14 @@ def _recorded(workload: ConvWorkload, arch: Arch, output: str | None) -> list[Ch
     ]
     entries += [(one["microseconds"], config_from_dict(one["config"]), "") for one in faster]
     entries.sort(key=lambda entry: entry[0])
-    choices = []
+    found = []
     for microseconds, config, origin in entries:
         one = family_of(config)
         slower = [(time, _side(other, config)) for time, other, _ in entries if time > microseconds]
         slower_ones = "".join(f"; {name} needs {time:.2f} us" for time, name in slower)
         text = f"fastest measured configuration ({microseconds:.2f} us on {best['device']}{origin}{slower_ones})"
-        choices.append(Choice(one, config, f"{one.name} family, {text}", True, microseconds, str(best["device"])))
-    return choices
+        found.append(Choice(one, config, f"{one.name} family, {text}", True, microseconds, str(best["device"])))
+    return found
 
 
 def _side(other: Configuration, beside: Configuration) -> str:
