@@ -21,6 +21,7 @@ from subbyte.workload.precision import SUMS
 if TYPE_CHECKING:
     from subbyte.gpu.chain import GpuChain
     from subbyte.gpu.device import CudaDevice
+    from subbyte.kernel.device_layer import DeviceLayer
 
 
 class Chain:
@@ -84,6 +85,18 @@ class Chain:
 
         kernels = [(kernel.cubin, kernel.launch) for kernel in self.kernels]
         return GpuChain(kernels, self._inputs(x), ordinal, self._residuals)
+
+    def on_device(self, device: str = "cuda:0") -> DeviceLayer:
+        """The chain on a device, its weights and parameters placed there once, to be called with arrays that lie there,
+        as :meth:`Kernel.on_device`; the layers overlap where their kernels can."""
+        from subbyte.kernel.placed import chain_links, placed
+
+        return placed(self.kernels, chain_links(self), device)
+
+    @property
+    def operands(self) -> list[tuple[NDArray[np.int8], Requantization | Thresholds | None, int | None]]:
+        """Of each layer: weights, requantization, and the layer whose sums it adds."""
+        return list(zip(self._weights, self._requants, self._residuals, strict=True))
 
     def _inputs(self, x: NDArray[np.int8]) -> list[dict[str, NDArray[Any]]]:
         inputs = []
