@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -92,6 +93,15 @@ class Chain:
         from subbyte.kernel.placed import chain_links, placed
 
         return placed(self.kernels, chain_links(self), device)
+
+    @checked
+    def save(self, path: str | Path, texts: bool = True) -> Path:
+        """Write the chain to one file, in one step: machine code, launches, forms, weights, parameters, and hashes of
+        all; with ``texts`` also the CUDA texts, for the emulator. :func:`subbyte.load_chain` reads it, also where TVM
+        is not installed. Raises InvalidInput for a path that cannot be written, NotWritten for a full disk."""
+        from subbyte.kernel.saved import save_chain
+
+        return save_chain(self, path, texts)
 
     @property
     def operands(self) -> list[tuple[NDArray[np.int8], Requantization | Thresholds | None, int | None]]:

@@ -118,7 +118,8 @@ class DeviceLayer:
         if out is None:
             result, address = library.empty(shape, dtype, x, queue)
         else:
-            result, address = out, self._checked_out(borrowed(out, "out").look(out, "out", queue), shape, dtype, words_out)
+            held = borrowed(out, "out").look(out, "out", queue)
+            result, address = out, self._checked_out(held, shape, dtype, words_out)
         memory, base = library.empty((workspace,), "uint8", x, queue) if workspace else (None, 0)
         base += -base % _SLOT
         ends = (seen.address, address)

@@ -1,5 +1,4 @@
-"""Where launches go: a GPU, or the emulator on arrays of the host. Both take addresses, so what runs them is one code.
-"""
+"""Where launches go: a GPU, or the emulator on arrays of the host. Both take addresses, so what runs them is one code."""
 
 from __future__ import annotations
 
@@ -158,4 +157,3 @@ def check_stream(place: Place, stream: int) -> None:
         except CudaError as error:
             raise InvalidInput(f"stream={stream}: no stream of this process ({error.code}); give one that is open"
                                ) from None  # fmt: skip
-

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
+from dataclasses import fields
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -35,7 +37,7 @@ def gpu_of(x: Any, device: str, arch: str | None) -> GpuInfo | None:
     ordinal = gpu_number(x)
     if ordinal is None or device not in ("auto", "cuda", f"cuda:{ordinal}"):
         return None
-    found = next((gpu for gpu in detect() if gpu.ordinal == ordinal), None)
+    found = next((gpu for gpu in _gpus() if gpu.ordinal == ordinal), None)
     return found if found is not None and found.arch in ARCHS and arch in (None, found.arch) else None
 
 
@@ -70,10 +72,19 @@ def _kernel(workload: ConvWorkload, gpu: GpuInfo, config: Configuration | None, 
     return _kernels[key]
 
 
+@cache
+def _gpus() -> tuple[GpuInfo, ...]:
+    """Asked for once: a driver answers dozens of questions for it."""
+    return tuple(detect())
+
+
 def _digest(w: NDArray[Any]) -> bytes:
     held = np.ascontiguousarray(w)
     return hashlib.sha256(repr((held.dtype.str, held.shape)).encode() + held.tobytes()).digest()
 
 
-def _requant_key(requant: Requantization | Thresholds | None) -> str:
-    return "" if requant is None else repr(sorted(requant.to_dict().items()))
+def _requant_key(requant: Requantization | Thresholds | None) -> tuple[object, ...]:
+    if requant is None:
+        return ()
+    values = (getattr(requant, one.name) for one in fields(requant))
+    return tuple(value.tobytes() if isinstance(value, np.ndarray) else value for value in values)

@@ -1,9 +1,9 @@
 """subbyte's convolutions in PyTorch: an operator, and a module with int4 weights that are packed once.
 
-Needs torch 2.9 or later (``pip install 'subbyte[torch]'``); nothing else of subbyte imports it. Everything here passes
+Needs torch 2.11 or later (``pip install 'subbyte[torch]'``); nothing else of subbyte imports it. Everything here passes
 ``torch.compile(fullgraph=True)``, ``torch.export`` and the capture of a CUDA graph: operators have fake
-implementations, enqueue on torch's current stream and wait for nothing. On tensors of the CPU the same kernels run in the
-emulator: exact, and slow.
+implementations, enqueue on torch's current stream and wait for nothing. On tensors of the CPU the same kernels run in
+the emulator: exact, and slow.
 
 Tensors of values have torch's order, [N,C,H,W] and [K,C,R,S]; channels-last ones are used as they lie. Packed tensors
 are int32 words in a kernel's own order, and stay packed between layers.

@@ -44,7 +44,7 @@ class Conv2d(torch.nn.Module):
     """
 
     weight: torch.Tensor
-    parameters_: torch.Tensor | None
+    requantization: torch.Tensor | None
     thresholds: torch.Tensor | None
 
     def __init__(
@@ -87,7 +87,7 @@ class Conv2d(torch.nn.Module):
             raise InvalidInput(f"{self.workload.label}: {ends.reason}")
         self.shape, self.element = list(ends.returns), ends.gives
         self.register_buffer("weight", _words(held["Wt"]))
-        self.register_buffer("parameters_", _words(held["Prm"]) if "Prm" in held else None)
+        self.register_buffer("requantization", _words(held["Prm"]) if "Prm" in held else None)
         steps = None if self.input_scale is None else torch.from_numpy(thresholds(self.input_scale))
         self.register_buffer("thresholds", steps)
 
@@ -128,7 +128,7 @@ class Conv2d(torch.nn.Module):
                 raise InvalidInput(f"x has shape {list(x.shape)}: this layer is built for {[wl.n, wl.c, wl.h, wl.w]} "
                                    "[N,C,H,W]; make one for each input size")  # fmt: skip
             x = torch.ops.subbyte.pack(x.permute(0, 2, 3, 1), self.thresholds, self.reads, self.arch)
-        words = torch.ops.subbyte.conv2d(x, self.weight, self.parameters_, self.kernel)
+        words = torch.ops.subbyte.conv2d(x, self.weight, self.requantization, self.kernel)
         if self.gives == "packed":
             return words
         values = torch.ops.subbyte.unpack(words, self.shape, self.writes, self.arch, self.element)
@@ -143,8 +143,8 @@ class Conv2d(torch.nn.Module):
         """Raises InvalidInput for words that are packed for another kernel."""
         if state != self.kernel:
             raise InvalidInput(
-                f"the state is packed for the kernel {state!r}, this layer has {self.kernel!r}: make the layer with the "
-                "same sizes, requantization, arch, reads and writes, on a machine with the same records"
+                f"the state is packed for the kernel {state!r}, this layer has {self.kernel!r}: make the layer with "
+                "the same sizes, requantization, arch, reads and writes, on a machine with the same records"
             )
 
     def extra_repr(self) -> str:

@@ -122,7 +122,7 @@ def _axes(x: torch.Tensor) -> str:
     if x.permute(0, 3, 1, 2).is_contiguous():
         return "nchw"
     raise InvalidInput(
-        f"x has strides {list(x.stride())}: must lie densely in memory, as [N,H,W,C] or as [N,C,H,W]; make it contiguous"
+        f"x has strides {list(x.stride())}: must lie densely, as [N,H,W,C] or [N,C,H,W]; make it so first"
     )
 
 
@@ -187,7 +187,8 @@ def _check(tensor: torch.Tensor, name: str, dtype: torch.dtype, count: int, devi
         raise InvalidInput(f"{name} is {tensor.dtype} with {tensor.numel()} elements: must be {dtype} with {count}")
     if not tensor.is_contiguous():
         raise InvalidInput(f"{name} has strides {list(tensor.stride())}: must be contiguous")
-    raise InvalidInput(f"{name} begins at {tensor.data_ptr():#x}: must be a multiple of {VECTOR} bytes; give a copy of it")
+    at = f"{tensor.data_ptr():#x}"
+    raise InvalidInput(f"{name} begins at {at}: must be a multiple of {VECTOR} bytes; give a copy of it")
 
 
 def _require(holds: bool, message: str) -> None:

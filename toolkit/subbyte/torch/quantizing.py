@@ -29,7 +29,7 @@ def folded(convolution: torch.nn.Conv2d, norm: Any) -> tuple[NDArray[np.float64]
     if norm is None:
         return weight, bias
     if not isinstance(norm, torch.nn.BatchNorm2d) or norm.running_mean is None or norm.running_var is None:
-        raise InvalidInput(f"norm is {type(norm).__name__}: must be a BatchNorm2d that tracks mean and variance, or None")
+        raise InvalidInput(f"norm is a {type(norm).__name__}: must be a BatchNorm2d that tracks its mean, or None")
     if norm.num_features != weight.shape[0]:
         raise InvalidInput(f"norm has {norm.num_features} channels, the convolution {weight.shape[0]}: must be equal")
     factor = 1 / np.sqrt(_array(norm.running_var) + norm.eps)
@@ -82,8 +82,8 @@ def one_size(convolution: torch.nn.Conv2d) -> tuple[int, int, int]:
             raise Unsupported(f"{name}={sizes!r}: must be one number for rows and columns; pad the input yourself")
         found.append(int(sizes[0]))
     if convolution.groups != 1:
-        raise Unsupported(f"groups={convolution.groups}: must be 1; take one layer for each group, or write the weights "
-                          "as dense ones with zeros")  # fmt: skip
+        raise Unsupported(f"groups={convolution.groups}: must be 1; take one layer for each group, or dense weights "
+                          "with zeros")  # fmt: skip
     if convolution.padding_mode != "zeros":
         raise Unsupported(f"padding_mode={convolution.padding_mode!r}: must be 'zeros'; pad the input yourself")
     return found[0], found[1], found[2]
