@@ -1,4 +1,4 @@
-"""Where launches go: a GPU, or the emulator on arrays of the host. Both take addresses, so what runs them is one code."""
+"""Where launches go: a GPU, or the emulator on arrays of the host. Both take addresses, so one code runs on either."""
 
 from __future__ import annotations
 

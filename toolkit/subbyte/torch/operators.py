@@ -18,7 +18,7 @@ from subbyte.families.registry import config_from_key
 from subbyte.gpu.borrowed import HOST, Library, borrowed
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.convert import packing, unpacking
-from subbyte.kernel.convert.plan import BYTES, REALS, STEPS
+from subbyte.kernel.convert.plan import PACKED_FROM, REALS, STEPS
 from subbyte.kernel.device_layer import VECTOR
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.place import Program, Run, place_at
@@ -131,8 +131,8 @@ def _pack(x: torch.Tensor, thresholds: torch.Tensor | None, form: str, arch: str
     key = (form, arch, dtype, axes, x.shape, device)
     ready = _ready.get(key)
     if ready is None:
-        _require(x.dim() == 4 and dtype in BYTES, f"x is {x.dtype} {list(x.shape)}: must be [N,H,W,C] of int8, float16, "
-                 "bfloat16 or float32")  # fmt: skip
+        _require(x.dim() == 4 and dtype in PACKED_FROM, f"x is {x.dtype} {list(x.shape)}: must be [N,H,W,C] of "
+                 + ", ".join(PACKED_FROM))  # fmt: skip
         conversion = packing(form, tuple(x.shape), arch, dtype, axes)
         plan = conversion.plan
         ready = _Ready(_load(conversion, device), plan.values, (plan.words.words,), plan.alignment)
