@@ -17,7 +17,7 @@ from subbyte.gpu.arrays import library_of
 
 HOST = -1
 """In place of a GPU's number."""
-_CUDA = 2
+CUDA = 2
 """DLPack's number for the memory of a CUDA GPU (``kDLCUDA``)."""
 
 
@@ -168,7 +168,7 @@ def gpu_number(array: Any) -> int | None:
     if which == "numpy" or not hasattr(array, "__dlpack_device__"):
         return None
     kind, number = array.__dlpack_device__()
-    return int(number) if int(kind) == _CUDA else None
+    return int(number) if int(kind) == CUDA else None
 
 
 def stream_handle(stream: Any) -> int:
