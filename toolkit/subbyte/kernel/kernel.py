@@ -236,7 +236,7 @@ class Kernel:
         """
         from subbyte.kernel.placed import on_device
 
-        return on_device(self.for_requantization(requant), w, requant, device)
+        return on_device(self, w, requant, device)
 
     @checked
     def time(self, protocol: TimingProtocol | None = None, device: str = "auto", seed: int = 0) -> Timing:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def on_device(kernel: Kernel, w: object, requant: Requantization | Thresholds | None, device: str) -> DeviceLayer:
-    """See :meth:`Kernel.on_device`; ``kernel`` already fits ``requant``."""
+    """See :meth:`Kernel.on_device`."""
     if kernel.fusion.sums:
         raise Unsupported(f"output {kernel.output}: sums of other layers are read or kept; use Chain(...).on_device")
     host, _ = to_host(w, "w")
@@ -33,7 +33,8 @@ def on_device(kernel: Kernel, w: object, requant: Requantization | Thresholds | 
     check_values(host, "w", wl.precision.weights, (wl.k, wl.r, wl.s, wl.c))
     if requant is not None:
         check_channels(requant, wl)
-    return placed([kernel], [Link(kernel, constants(kernel, host, requant))], device)
+    fitting = kernel.for_requantization(requant)
+    return placed([fitting], [Link(fitting, constants(fitting, host, requant))], device)
 
 
 def constants(
