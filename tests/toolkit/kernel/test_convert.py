@@ -174,7 +174,8 @@ def test_what_no_conversion_does_is_said(make, error, message):
 
 def test_machine_code_is_made_without_spills():
     for conversion in (packing("nhwcnc", (3, 5, 6, 40), "sm_90a"), unpacking("nhwcnc", (3, 5, 6, 40), "sm_75"),
-                       quantizing("nhwcnc", (3, 2, 3, 40), "sm_90a", "float16")):  # fmt: skip
+                       quantizing("nhwcnc", (3, 2, 3, 40), "sm_90a", "float16"),
+                       quantizing("nhwc", (1, 2, 3, 3), "sm_90a", "bfloat16", "nchw")):  # fmt: skip
         from subbyte.kernel.build import compiled
 
         cubin, log = compiled(conversion.cuda, conversion.plan.arch)

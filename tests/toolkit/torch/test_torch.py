@@ -313,8 +313,9 @@ def test_a_kernels_text_names_it(make, layer):
     from subbyte.torch.operators import kernel_of, kernel_text
 
     for config, output, clip, requant in (
-        (MmaConfig(blk_col_warps=1), "int4", (0, 7), "general"), (MmaConfig(blk_col_warps=1, chunk=2), "int32", (-8, 7), "fixed"),
-    ):  # fmt: skip
+        (MmaConfig(blk_col_warps=1), "int4", (0, 7), "general"),
+        (MmaConfig(blk_col_warps=1, chunk=2), "int32", (-8, 7), "fixed"),
+    ):
         kernel = Kernel(make_plan(FIRST, config, "sm_80", output, clip, requant))
         assert kernel_of(kernel_text(kernel)).plan == kernel.plan
     assert kernel_text(kernel_of(layer.kernel)) == layer.kernel

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections import OrderedDict
 from dataclasses import fields
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from subbyte.device.arch import ARCHS
 from subbyte.gpu.arrays import to_host
@@ -24,10 +21,21 @@ from subbyte.numerics import Requantization, Thresholds
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 
+
+class _Resident(NamedTuple):
+    """A layer that stays, what it was asked for with, and its weights, which are compared whole: a digest of them would
+    take longer."""
+
+    key: tuple[Any, ...]
+    weights: bytes
+    layer: DeviceLayer
+
+
 KEPT = 32
 """Layers whose weights stay on a GPU."""
 _kernels: dict[tuple[Any, ...], Kernel] = {}
-_layers: OrderedDict[tuple[Any, ...], DeviceLayer] = OrderedDict()
+_layers: list[_Resident] = []
+"""Those that stay, the one used last at the end."""
 
 
 def gpu_of(x: Any, device: str, arch: str | None) -> GpuInfo | None:
@@ -49,17 +57,19 @@ def resident_layer(
     one that :func:`subbyte.compile` takes. None where values of its types are not converted on the device. Raises what
     that and :meth:`Kernel.on_device` raise."""
     host, _ = to_host(w, "w")
-    key = (workload, config, output, gpu.ordinal, gpu.arch, _digest(host), _requant_key(requant))
-    layer = _layers.get(key)
-    if layer is None:
-        kernel = _kernel(workload, gpu, config, output)
-        fitting = kernel.for_requantization(requant)
-        if fitting.fusion.sums or ends_of(fitting, fitting).pack is None:
-            return None
-        layer = _layers[key] = kernel.on_device(host, requant, f"cuda:{gpu.ordinal}")
-        while len(_layers) > KEPT:
-            _layers.popitem(last=False)
-    _layers.move_to_end(key)
+    key = (workload, config, output, gpu.ordinal, gpu.arch, host.dtype, host.shape, _requant_key(requant))
+    weights = host.tobytes()
+    for place, kept in enumerate(_layers):
+        if kept.key == key and kept.weights == weights:
+            _layers.append(_layers.pop(place))
+            return kept.layer
+    kernel = _kernel(workload, gpu, config, output)
+    fitting = kernel.for_requantization(requant)
+    if fitting.fusion.sums or ends_of(fitting, fitting).pack is None:
+        return None
+    layer = kernel.on_device(host, requant, f"cuda:{gpu.ordinal}")
+    _layers.append(_Resident(key, weights, layer))
+    del _layers[:-KEPT]
     return layer
 
 
@@ -76,11 +86,6 @@ def _kernel(workload: ConvWorkload, gpu: GpuInfo, config: Configuration | None, 
 def _gpus() -> tuple[GpuInfo, ...]:
     """Asked for once: a driver answers dozens of questions for it."""
     return tuple(detect())
-
-
-def _digest(w: NDArray[Any]) -> bytes:
-    held = np.ascontiguousarray(w)
-    return hashlib.sha256(repr((held.dtype.str, held.shape)).encode() + held.tobytes()).digest()
 
 
 def _requant_key(requant: Requantization | Thresholds | None) -> tuple[object, ...]:
