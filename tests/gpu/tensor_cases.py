@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from unittest import mock
@@ -28,6 +29,7 @@ CHAIN = 4
 """Layers of the chain: ``stage4`` again and again, whose output has the sizes of its input."""
 
 
+@cache
 def drawn(name: str, seed: int = 0):
     """Workload, x int8 [N,H,W,C], w [K,R,S,C] and a requantization."""
     from subbyte import workload
@@ -39,6 +41,7 @@ def drawn(name: str, seed: int = 0):
     return wl, x, w, Requantization.random(wl, rng)
 
 
+@cache
 def right(name: str, sums: bool = False):
     """What the independent reference gives: int8 or int32 [N,P,Q,K]."""
     from subbyte.numerics import reference
@@ -48,6 +51,7 @@ def right(name: str, sums: bool = False):
     return found if sums else requant.apply(found)
 
 
+@cache
 def kernels(name: str):
     """The kernels that the tests take for a layer: what ``compile`` gives for any words, for packed neighbours, and for
     sums."""
@@ -84,6 +88,7 @@ def chain():
     return Chain([kernel] * CHAIN, [one[2] for one in found], requants)
 
 
+@cache
 def chain_right():
     """What the reference gives for the chain's input, that of ``stage4``."""
     from subbyte.numerics import reference
