@@ -15,7 +15,7 @@ from subbyte.kernel.resident import gpu_of, resident_layer
 from subbyte.numerics import Requantization, Thresholds
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import INT4, ConvWorkload, Precision
-from subbyte.workload.precision import SUMS
+from subbyte.workload.precision import EXAMPLE, SUMS
 
 
 @checked
@@ -43,7 +43,7 @@ def conv2d(
     placed there first; those of the last 32 layers stay (:meth:`Kernel.on_device` does this once and for all, and its
     calls look at no weights).
 
-    Any other ``x``, and int4 values of other types, go through :meth:`Kernel.run`, which checks every value, on
+    Any other ``x``, and values of other types, go through :meth:`Kernel.run`, which checks every value, on
     ``device``: ``auto``, ``cuda:0`` or ``emulator`` (to which an x on a GPU goes too, through the host). ``arch``
     defaults to that of the GPU used (``sm_90a`` on the CPU), ``config`` to the user's own find on this GPU, of any
     family, else the best one known. ``precision``, such as ``"w1a2"``, says that values are of other types. Kernels are
@@ -51,6 +51,9 @@ def conv2d(
     for wrong shapes, dtypes or values, Unsupported with the reason when no kernel covers the convolution.
     """
     types = Precision.of(precision)
+    if isinstance(requant, Thresholds) and types == INT4:
+        raise InvalidInput("requant is Thresholds, which are for values of few bits: say precision=, such as "
+                           f"{EXAMPLE}; int4 takes a Requantization")  # fmt: skip
     for name, array in (("x", x), ("w", w)):
         if len(getattr(array, "shape", ())) != 4:
             raise InvalidInput(f"{name} has shape {tuple(getattr(array, 'shape', ()))}: expected four dimensions, "
@@ -61,7 +64,7 @@ def conv2d(
         raise InvalidInput(f"w has {depth} input channels, x has {c}; w is [K,R,S,C] (groups are not supported)")
     workload = ConvWorkload(n, h, width, c, k, r, s, pad, stride, dilation, precision=types)
     output = SUMS if requant is None else types.output.name
-    resident = gpu_of(x, device, arch)
+    resident = gpu_of(x, device, arch) if types == INT4 else None
     if resident is not None:
         layer = resident_layer(workload, w, requant, resident, config, output)
         if layer is not None:
