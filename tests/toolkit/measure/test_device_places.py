@@ -8,10 +8,10 @@ import pytest
 
 from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput
-from subbyte.gpu import borrowed
-from subbyte.gpu.borrowed import Seen, stream_handle
+from subbyte.gpu.borrowed import stream_handle
 from subbyte.gpu.device import CudaDevice
 from subbyte.gpu.driver import CudaError
+from subbyte.gpu.seen import HOST, Seen
 from subbyte.kernel.device_layer import DeviceLayer, Ends, Link
 from subbyte.kernel.place import GpuPlace
 
@@ -148,7 +148,7 @@ def test_arrays_of_another_device_are_refused(place, monkeypatch):
     with pytest.raises(
         InvalidInput, match=r"x is in host memory: must be on cuda:0.*Kernel.run takes arrays of the host"
     ):
-        layer(Array(place, ordinal=borrowed.HOST))
+        layer(Array(place, ordinal=HOST))
 
 
 def test_weights_are_freed_with_the_layer(place, monkeypatch):

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from subbyte.gpu import exported
-from subbyte.gpu.borrowed import HOST, gpu_number
+from subbyte.gpu.borrowed import gpu_number
 from subbyte.gpu.exported import Exported, Foreign, StreamMemory
+from subbyte.gpu.seen import HOST
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "uint32", "float32"])

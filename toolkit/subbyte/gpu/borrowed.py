@@ -7,30 +7,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from subbyte.errors import InvalidInput
 from subbyte.gpu.arrays import library_of
-
-HOST = -1
-"""In place of a GPU's number."""
-CUDA = 2
-"""DLPack's number for the memory of a CUDA GPU (``kDLCUDA``)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What an array is: its address, sizes, the name of its dtype, the GPU that it lies on (:data:`HOST`), and whether
-    its elements lie behind each other in C order."""
-
-    address: int
-    shape: tuple[int, ...]
-    dtype: str
-    ordinal: int
-    dense: bool
+from subbyte.gpu.seen import CUDA, HOST, Seen
 
 
 class Library(Protocol):

@@ -16,7 +16,7 @@ import numpy as np
 
 from subbyte.errors import InvalidInput
 from subbyte.gpu.arrays import view_of
-from subbyte.gpu.borrowed import CUDA, HOST, Seen
+from subbyte.gpu.seen import CUDA, HOST, Seen
 
 _CPU = 1
 _CODES = {"i": 0, "u": 1, "f": 2}
@@ -62,7 +62,7 @@ class Exported:
     """An array of ours for other libraries: dense, of a numpy dtype, at an address that ``owner`` holds.
 
     It has ``__dlpack__`` and, on a GPU, ``__cuda_array_interface__``. ``ordinal`` is the GPU's number or
-    :data:`subbyte.gpu.borrowed.HOST`.
+    :data:`subbyte.gpu.seen.HOST`.
     """
 
     def __init__(self, address: int, shape: tuple[int, ...], dtype: str, ordinal: int, owner: Any) -> None:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput
-from subbyte.gpu.borrowed import HOST, Seen, borrowed, stream_handle
+from subbyte.gpu.borrowed import borrowed, stream_handle
+from subbyte.gpu.seen import HOST, Seen
 from subbyte.kernel.place import Place, Program, Run, check_stream
 
 WORDS = ("int32", "uint32")

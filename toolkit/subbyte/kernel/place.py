@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from subbyte.device.launch import Launch
 from subbyte.errors import InvalidInput
-from subbyte.gpu.borrowed import HOST
 from subbyte.gpu.driver import CudaError
+from subbyte.gpu.seen import HOST
 from subbyte.kernel.execute import EMULATOR, resolve_device
 
 Run = Callable[[Sequence[int], int, bool], None]
@@ -44,7 +44,7 @@ class Place(Protocol):
     """A device that programs are loaded on."""
 
     ordinal: int
-    """The GPU's number, :data:`subbyte.gpu.borrowed.HOST` for the emulator."""
+    """The GPU's number, :data:`subbyte.gpu.seen.HOST` for the emulator."""
 
     def load(self, program: Program) -> Run:
         """Make a program ready to run. Raises CudaError for one that does not fit the device."""

@@ -15,7 +15,8 @@ import torch
 
 from subbyte.errors import InvalidInput
 from subbyte.families.registry import config_from_key
-from subbyte.gpu.borrowed import HOST, Library, borrowed
+from subbyte.gpu.borrowed import Library, borrowed
+from subbyte.gpu.seen import HOST
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.convert import packing, unpacking
 from subbyte.kernel.convert.plan import PACKED_FROM, REALS, STEPS
