@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -305,7 +305,7 @@ class CudaFunction:
         grid: tuple[int, int, int],
         block: tuple[int, int, int],
         shared_bytes: int,
-        pointers: list[int],
+        pointers: Sequence[int],
         overlap: bool = False,
         queue: Any = None,
     ) -> None:

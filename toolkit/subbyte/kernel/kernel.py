@@ -17,8 +17,8 @@ from subbyte.device.launch import Argument, Launch
 from subbyte.errors import BuildFailed, InvalidInput, Unsupported
 from subbyte.families.base import Plan
 from subbyte.html import table
-from subbyte.kernel import build as steps
 from subbyte.kernel import disassemble, operands
+from subbyte.kernel.build import cuda_text, machine_code, make_plan, ptx_text, tir_text
 from subbyte.kernel.resources import Resources
 from subbyte.numerics import LayerResult, Requantization, Thresholds
 from subbyte.numerics.fusion import Fusion
@@ -90,21 +90,21 @@ class Kernel:
     @cached_property
     def tir(self) -> str:
         """The kernel in TVM TIRx script."""
-        return steps.tir_text(self.plan)
+        return tir_text(self.plan)
 
     @cached_property
     def cuda(self) -> str:
         """The generated CUDA C++ text."""
-        return steps.cuda_text(self.plan)
+        return cuda_text(self.plan)
 
     @cached_property
     def ptx(self) -> str:
         """PTX of the CUDA text."""
-        return steps.ptx_text(self.cuda, self.arch)
+        return ptx_text(self.cuda, self.arch)
 
     @cached_property
     def _machine_code(self) -> tuple[bytes, Resources]:
-        return steps.machine_code(self.plan, self.cuda)
+        return machine_code(self.plan, self.cuda)
 
     @property
     def cubin(self) -> bytes:
@@ -318,11 +318,11 @@ def build(
     own = own_default(found, arch, output, store, gpu) if config is None and sparsity != FOUND else None
     if own is not None:
         with suppress(BuildFailed, Unsupported):  # of another output than was measured
-            kernel = Kernel(steps.make_plan(found, own[0], arch, output, clip, requant), reason=own[1])
+            kernel = Kernel(make_plan(found, own[0], arch, output, clip, requant), reason=own[1])
             _ = kernel.cubin
             return kernel
     for chosen in usual(found, arch) if config is None else [config]:
-        kernel = Kernel(steps.make_plan(found, chosen, arch, output, clip, requant))
+        kernel = Kernel(make_plan(found, chosen, arch, output, clip, requant))
         try:
             _ = kernel.cubin
         except BuildFailed as error:

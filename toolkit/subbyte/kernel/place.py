@@ -143,7 +143,7 @@ def place_for(device: str, arch: str) -> Place:
 def _memory(address: int, dtype: str, count: int) -> NDArray[Any]:
     """``count`` bytes of the host at an address, as they are."""
     held = (ctypes.c_uint8 * count).from_address(address)
-    return np.frombuffer(held, np.uint8).view(np.dtype(dtype))
+    return np.frombuffer(memoryview(held), np.uint8).view(np.dtype(dtype))
 
 
 def check_stream(place: Place, stream: int) -> None:

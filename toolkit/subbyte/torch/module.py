@@ -165,9 +165,10 @@ def _workload(w: NDArray[np.int8], size: Any, padding: int, stride: int, dilatio
         n, height, width = size
     except (TypeError, ValueError):
         raise InvalidInput(f"input_size={size!r}: expected (N, H, W)") from None
-    sizes = [whole(value, f"input_size ({name})", 1) for value, name in ((n, "N"), (height, "H"), (width, "W"))]
+    for value, name in ((n, "N"), (height, "H"), (width, "W")):
+        whole(value, f"input_size ({name})", 1)
     k, r, s, c = w.shape
-    found = ConvWorkload(*sizes, c, k, r, s, padding, stride, dilation)
+    found = ConvWorkload(n, height, width, c, k, r, s, padding, stride, dilation)
     check_values(w, "weight", found.precision.weights)
     return found
 
