@@ -47,7 +47,7 @@ from subbyte.records.result import Measured
 from subbyte.workload import ConvWorkload, workload
 
 FOLDS, FEW, LEAST = 10, 16, 4
-"""Of the judging: parts left out in turn, a short list, and configurations below which a layer says nothing of a model."""
+"""Of the judging: parts left out in turn, a short list, and configurations below which a layer says nothing."""
 NEAR, FLOOR = 0.2, 0.03
 """A configuration slower than the best by NEAR weighs 1/e, and none weighs less than FLOOR."""
 TIME = {"max_depth": 4, "eta": 0.08, "subsample": 0.7, "colsample_bytree": 0.5, "min_child_weight": 5.0}

@@ -62,6 +62,12 @@ def told(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> str:
     return f"{expected(whole, config, arch):.2f} us expected by a {shipped().worth}"
 
 
+def microseconds(layer: ConvWorkload, arch: Arch) -> float | None:
+    """The time of what a layer takes, measured or expected; None where nothing can be built."""
+    first = choice(_whole(layer), arch)
+    return None if first is None else first.microseconds
+
+
 def expected(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> float:
     """Microseconds that are expected of a configuration on an H200: what the model says, and no less than all its
     multiplications take."""

@@ -333,9 +333,13 @@ class WgmmaGeometry:
         """All non-empty results of :meth:`tap_rows_at` for these kernel rows, most frequent first, and whether there
         are empty ones."""
         if self.tap_rows == 1:  # every iteration meets the one row there is
-            counts = Counter((0, count) for _, count in self.iterations)
-            return tuple(sorted(counts, key=lambda key: -counts[key])), False
+            return self._rows_of_iterations, False
         return _variants(self._row_bounds, tuple(taps), self.iterations)
+
+    @cached_property
+    def _rows_of_iterations(self) -> tuple[tuple[int, int], ...]:
+        counts = Counter(count for _, count in self.iterations)
+        return tuple((0, count) for count in sorted(counts, key=lambda count: -counts[count]))
 
     @property
     def _row_bounds(self) -> Bounds:
