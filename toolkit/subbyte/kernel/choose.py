@@ -28,7 +28,7 @@ from subbyte.numerics.fusion import SEPARATOR
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
-from subbyte.workload.coverage import dense_types, int4_alone
+from subbyte.workload.coverage import dense_types, four_bits_alone, int4_twin
 from subbyte.workload.operand import DENSE
 from subbyte.workload.precision import INT4
 from subbyte.workload.sparsity import FOUND, with_sparsity
@@ -39,6 +39,8 @@ MANY = 5
 measured in 15 precisions on an H200 (benchmarks/notes/bits_papers.md, A5). Small products cross later."""
 BYTES = ("s8.", "u8.")
 """How the names of instructions begin that multiply values whole."""
+TWIN = "; measured on int4 values, which its instructions only read with another sign"
+"""Behind the reason of a kernel for uint4 values."""
 RECORDED_ON = "sm_90a"
 """The architecture that the recorded times are of."""
 
@@ -108,7 +110,7 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
             kernel = Kernel(plan, reason=choice.reason + _what_wins(plan, target))
             if kernel.resources:  # built, and found without a fault
                 first = _expected(found, target, family)
-                if choice.measured or choice.family is first or int4_alone(found):  # no other was to be expected
+                if choice.measured or choice.family is first or four_bits_alone(found):  # no other was to be expected
                     return kernel
                 why = failed[0] if failed else first.covers(found, target)
                 return replace(kernel, reason=f"{choice.family.name} family, because {why}{own.left_text}")
@@ -247,13 +249,16 @@ def _in_order(
 
     wanted = [one for one in _first_families(workload, arch, family) if one.hopeless(workload, arch) is None]
     recorded = _recorded(workload, arch, output)
+    twin = int4_twin(workload)
+    if not recorded and twin is not None:
+        recorded = [choice._replace(reason=choice.reason + TWIN) for choice in _recorded(twin, arch, output)]
     zeros = ""
     if not recorded and workload.precision.weights.sparsity != DENSE and wanted:
         reasons = [one.dense_instead(workload, arch) for one in wanted]
         if None not in reasons:  # a kernel that was measured on dense weights takes as long on these
             zeros = f"; it multiplies zeros too: {reasons[0]}"
-            types = dense_types(workload.precision)
-            recorded = _recorded(replace(workload, precision=types), arch, output)
+            dense = replace(workload, precision=dense_types(workload.precision))
+            recorded = _recorded(dense, arch, output) or _recorded(int4_twin(dense) or dense, arch, output)
     recorded = [choice._replace(reason=choice.reason + zeros) for choice in recorded]
     for choice in _with_own(own, recorded):
         if choice.family in wanted and fits(choice.family, choice.config):
@@ -341,7 +346,7 @@ def _what_wins(plan: Plan, arch: Arch) -> str:
     """Where kernels on bit planes are not the fastest way to these sums: what is, or is expected to be."""
     workload = plan.workload
     types = workload.precision
-    if int4_alone(workload) is None or arch.name != RECORDED_ON:
+    if four_bits_alone(workload) is None or arch.name != RECORDED_ON:
         return ""
     products = types.weights.bits * types.activations.bits
     recorded = recorded_best()

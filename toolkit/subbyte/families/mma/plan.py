@@ -21,6 +21,7 @@ from subbyte.device.launch import Argument, Launch
 from subbyte.families.mma.config import MmaConfig
 from subbyte.families.shared.axis import Axis, Index
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
+from subbyte.workload.precision import SUMS
 
 BLOCK_WORDS = 32
 """32-bit words of one 8 x 32 block of int4 values."""
@@ -49,7 +50,8 @@ class Plan:
     @cached_property
     def atom(self) -> Atom:
         """The matrix instruction."""
-        return atom(self.config.atom, self.arch)
+        signed = self.workload.precision.activations.least < 0
+        return atom(self.config.atom, self.arch).with_activations(signed)
 
     @cached_property
     def tile(self) -> tuple[int, int]:
@@ -263,7 +265,7 @@ class Plan:
     @property
     def parameter_words(self) -> int:
         """Words of the requantization parameters."""
-        return 3 * self.config.columns if self.output == "int4" else 0
+        return 3 * self.config.columns if self.output != SUMS else 0
 
     @property
     def parameter_base(self) -> int:
@@ -271,7 +273,7 @@ class Plan:
         staged = self.stages * self.stage_words
         reduced = (self.config.split_channels - 1) * self.threads_per_split * self.accumulators
         unpacked = 0
-        if self.output == "int4" and not self.config.register_packing:
+        if self.output != SUMS and not self.config.register_packing:
             unpacked = self.config.pixels * BATCH_GROUP * self.output_row_words
         return max(staged, reduced, unpacked)
 
@@ -342,7 +344,7 @@ class Plan:
         words = images * w.h * w.w * w.channel_blocks * COPY_WORDS * self.stored_words
         form = layout if self.stored == "s4" else f"{layout}.{self.stored}"
         arguments = [Argument("A", "uint32", (words,), "in", form)]
-        if self.output == "int4":
+        if self.output != SUMS:
             arguments.append(Argument("Out", "uint32", (out,), "out", layout))
             arguments.append(Argument("Prm", "int32", (3 * w.filter_blocks * 32,), "in", self.parameter_form))
         else:

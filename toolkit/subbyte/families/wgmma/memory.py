@@ -9,6 +9,7 @@ from subbyte.families.wgmma.channels import WgmmaChannels
 from subbyte.families.wgmma.geometry import Index
 from subbyte.families.wgmma.listed import LISTED_WORDS
 from subbyte.workload.conv import ceil_div
+from subbyte.workload.precision import SUMS
 
 PIXEL_BYTES = 256
 """Shared memory of one staged pixel and 32-channel block: 8 images of 32 signed bytes."""
@@ -186,7 +187,7 @@ class WgmmaMemory(WgmmaChannels):
     @property
     def parameter_channels(self) -> int:
         """Output channels whose parameters a block keeps."""
-        return self.filters * self.knobs.m_iterations if self.output == "int4" else 0
+        return self.filters * self.knobs.m_iterations if self.output != SUMS else 0
 
     @property
     def parameter_loads(self) -> int:
@@ -213,7 +214,7 @@ class WgmmaMemory(WgmmaChannels):
         """Shared memory through which the consumers' warps turn packed outputs from channels to images, or without
         register-level packing int32 values."""
         config = self.knobs
-        if self.output != "int4":
+        if self.output == SUMS:
             return 0
         if not config.register_packing:
             return config.consumers * 4 * PACKING_ROWS * PACKING_PITCH * 4

@@ -18,6 +18,7 @@ from subbyte.families.wgmma.listed import ListForm
 from subbyte.families.wgmma.memory import PIXEL_BYTES, WgmmaMemory
 from subbyte.numerics.weight_blocks import allowed_blocks
 from subbyte.workload.conv import BATCH_GROUP, ceil_div
+from subbyte.workload.precision import SUMS
 
 EPILOGUE_CYCLES = 16
 """Of one accumulator, beside the multiplications of another warpgroup (measured on an H200)."""
@@ -53,8 +54,11 @@ class WgmmaPlan(WgmmaMemory):
         n = 8 * pixels
         if self.knobs.sparse:
             ptx = f"wgmma.mma_async.sp.sync.aligned.m64n{n}k64.s32.s8.s8"
-            return Atom(f"s8.wgmma.sp.m64n{n}k64", ptx, n // 8, 2, True, 90)
-        return Atom(f"s8.wgmma.m64n{n}k32", f"wgmma.mma_async.sync.aligned.m64n{n}k32.s32.s8.s8", n // 8, 1, True, 90)
+            one = Atom(f"s8.wgmma.sp.m64n{n}k64", ptx, n // 8, 2, True, 90)
+        else:
+            ptx = f"wgmma.mma_async.sync.aligned.m64n{n}k32.s32.s8.s8"
+            one = Atom(f"s8.wgmma.m64n{n}k32", ptx, n // 8, 1, True, 90)
+        return one.with_activations(self.workload.precision.activations.least < 0, first=False)
 
     @property
     def descriptor_high(self) -> int:
@@ -88,7 +92,7 @@ class WgmmaPlan(WgmmaMemory):
     @property
     def sums_begun(self) -> bool:
         """Sums begin with the parameter that is added to them."""
-        return bool(self.knobs.early_parameters) and self.output == "int4" and self.requant == "fixed"
+        return bool(self.knobs.early_parameters) and self.output != SUMS and self.requant == "fixed"
 
     @property
     def first_copies(self) -> int:
@@ -240,7 +244,7 @@ class WgmmaPlan(WgmmaMemory):
         images = w.batch_groups * BATCH_GROUP
         packed = images * w.p * w.q * w.filter_blocks * 4
         arguments = [Argument("A", "uint32", (images * w.h * w.w * w.channel_blocks * 4,), "in", self.knobs.layout)]
-        if self.output == "int4":
+        if self.output != SUMS:
             arguments.append(Argument("Out", "uint32", (packed,), "out", self.knobs.layout))
             arguments.append(Argument("Prm", "int32", (3 * w.filter_blocks * 32,), "in", self.parameter_form))
         else:

@@ -14,16 +14,18 @@ from typing import Any
 from tvm.script import tirx as T
 
 from subbyte.families.mma.emit.block import Block
+from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, loop, registers, when
-from subbyte.tirx.requantize import requantize
+from subbyte.tirx.requantize import requantize, signed_output
 from subbyte.workload.conv import BATCH_GROUP, ceil_div
+from subbyte.workload.precision import SUMS
 
 
 def epilogue(block: Block) -> None:
     """Emit everything after the main loop."""
     if block.plan.config.split_channels > 1:
         _add_splits(block)
-    if block.plan.output == "int32":
+    if block.plan.output == SUMS:
         _only_first_split(block, _store_raw)
     elif block.plan.config.register_packing:
         _only_first_split(block, _store_packed_in_registers)
@@ -93,7 +95,7 @@ def _pack_byte(block: Block, word: Any, pixel: Any, column: Any) -> None:
     channel = (block.warp_col * plan.config.warp_col_tiles + column) * 8 + block.lane % 4 * 2
     low = bind("low", _requantized(block, _sum(block, first), channel))
     high = bind("high", _requantized(block, _sum(block, first + 1), channel + 1))
-    T.evaluate(T.ptx.cvt_pack.sat.s4.s32.b32(word[0], high, low, word[0]))
+    op.pack_int4(word[0], high, low, signed_output(plan))
 
 
 def _clamp(pixel: Any, pixels: int) -> Any:
@@ -183,7 +185,7 @@ def _pack_from_shared(block: Block, index: Any) -> None:
             bind("value", _requantized(block, T.cast(block.shared[place + i], "int32"), tile * 8 + pair * 2 + i))
             for i in range(2)
         ]
-        T.evaluate(T.ptx.cvt_pack.sat.s4.s32.b32(word[0], values[1], values[0], word[0]))
+        op.pack_int4(word[0], values[1], values[0], signed_output(plan))
     p, q = block.row0 + pixel // plan.tile[1], block.col0 + pixel % plan.tile[1]
     with when(T.And(p < plan.workload.p, q < plan.workload.q)):
         target = plan.output_word(block.group, p, q, block.column_block * plan.column_tiles + tile, image)

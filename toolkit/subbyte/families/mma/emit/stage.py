@@ -15,6 +15,7 @@ from subbyte.families.mma.emit.block import Block
 from subbyte.families.mma.plan import COPY_WORDS
 from subbyte.tirx.copies import each_copy
 from subbyte.tirx.emit import bind, loop
+from subbyte.workload.precision import SUMS
 
 
 def load_stage(block: Block, buffer: Any, iteration: Any) -> None:
@@ -30,7 +31,7 @@ def load_stage(block: Block, buffer: Any, iteration: Any) -> None:
 def load_parameters(block: Block) -> None:
     """Emit the copies of the three parameters of each of the block's output channels."""
     plan = block.plan
-    if plan.output != "int4":
+    if plan.output == SUMS:
         return
     run = plan.config.columns // COPY_WORDS
     padded = plan.workload.filter_blocks * 32

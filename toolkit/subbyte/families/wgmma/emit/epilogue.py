@@ -24,8 +24,9 @@ from subbyte.families.wgmma.emit.pack_shared import store_through_shared
 from subbyte.families.wgmma.memory import GROUP_BYTES, GROUP_PIXELS
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, every, loop, registers, when
-from subbyte.tirx.requantize import by_float, finished, requantize
+from subbyte.tirx.requantize import by_float, finished, requantize, signed_output
 from subbyte.workload.conv import ceil_div
+from subbyte.workload.precision import SUMS
 
 
 def epilogue(block: Block, sums: Any, row: Any, count: Any, m_iteration: Any, own: Any = None) -> None:
@@ -65,7 +66,7 @@ class Target:
         if plan.padded_tiles * 2 > plan.workload.filter_blocks:
             exists = self.channel_block < plan.workload.filter_blocks
         with when(exists):
-            if plan.output == "int32":
+            if plan.output == SUMS:
                 self._store_raw(sums, first, pixels)
                 return
             parameters = [self._parameters(parity) for parity in range(2)]
@@ -143,21 +144,22 @@ class Target:
 
     @property
     def signed(self) -> bool:
-        """What :meth:`requantized` gives saturates to -8..7; else to 0..15, the values plus 8."""
-        return self.block.plan.requant != "fixed"
+        """What :meth:`requantized` gives saturates to -8..7; else to 0..15: the values of a uint4 output, or with the
+        fixed form those of an int4 one plus 8."""
+        return self.block.plan.requant != "fixed" and signed_output(self.block.plan)
 
     def requantized(self, sums: Any, register: Any, parameters: list[Any]) -> Any:
-        """The requantized int32 of one accumulator, not saturated yet: the int4 value, or with the fixed form that
-        value plus 8."""
+        """The requantized int32 of one accumulator, not saturated yet: the value, or with the fixed form that of an
+        int4 output plus 8."""
         plan, value = self.block.plan, self._sum(sums, register)
-        if self.signed:
+        if plan.requant != "fixed":
             return requantize(plan, value, parameters)
         added, factor, offset = parameters
         return by_float(plan, value if plan.sums_begun else value + added, factor, offset)
 
     def finished(self, word: Any) -> Any:
         """Eight packed values as they are stored."""
-        return word if self.signed else finished(self.block.plan, word)
+        return finished(self.block.plan, word) if self.block.plan.requant == "fixed" else word
 
     def inside(self, pixel: Any, end: Any, ragged: bool, row: int | None = None) -> Any:
         """The output has this pixel of the tile iteration (which lies in fragment row ``row``, where that is known)."""
