@@ -25,7 +25,8 @@ from subbyte.numerics.fusion import SEPARATOR, Fusion, base_of
 from subbyte.numerics.requant import check_clip
 from subbyte.workload.conv import ConvWorkload
 
-REQUANT_FORMS = ("fixed", "general")
+GENERAL = "general"
+REQUANT_FORMS = ("fixed", GENERAL)
 
 
 def make_plan(workload: Any, config: Any, arch: Arch | str, output: str | None, clip: Any, requant: str) -> Plan:
@@ -45,16 +46,24 @@ def make_plan(workload: Any, config: Any, arch: Arch | str, output: str | None, 
     one_of(given, "output", types.outputs)
     ends = (types.output.least, types.output.largest) if clip is None else check_clip(clip, types.output)
     target = arch if isinstance(arch, Arch) else arch_named(arch)
+    if Fusion.of(given + fused).added is not None:
+        requant = GENERAL  # the residual's multiplier is one more
     plan = family.plan(workload, config, target, given + fused, ends, requant)
-    reason = family.check(plan) if not fused or family.fuses else _not_fused()
+    reason = family.check(plan) if family.can_fuse(Fusion.of(given + fused)) else _not_fused()
     if reason is not None:
         raise Unsupported(f"{workload} with {config.key} on {target.name} cannot be built: {reason}")
     return plan
 
 
 def _not_fused() -> str:
-    able = " and ".join(family.name for family in families().values() if family.fuses)
-    return f"output: kernels of this family neither pool nor add a residual; those of the {able} family do"
+    sums, values = (
+        " and ".join(family.name for family in families().values() if family.can_fuse(Fusion.of(f"int4+{part}")))
+        for part in ("add64", "addint4")
+    )
+    return (
+        "output: kernels of this family do not fuse that; those of the "
+        f"{sums} family pool and add earlier sums, those of {values} add values of four bits (+addint4)"
+    )
 
 
 def cuda_text(plan: Plan) -> str:

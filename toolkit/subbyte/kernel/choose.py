@@ -24,7 +24,7 @@ from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.live_shares import between_shares
 from subbyte.kernel.own import Own, beaten, own_records, reason_of
 from subbyte.kernel.recommended import recommendation
-from subbyte.numerics.fusion import SEPARATOR
+from subbyte.numerics.fusion import SEPARATOR, Fusion
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
@@ -296,7 +296,7 @@ def _fits(
     fused = output is not None and SEPARATOR in output
     if not fused and not any(forms.values()):
         return True
-    if fused and not family.fuses:
+    if output is not None and not family.can_fuse(Fusion.of(output)):
         return False
     try:
         plan = make_plan(workload, config, arch, output, None, "fixed")

@@ -160,16 +160,25 @@ class Kernel:
             plan = replace(self.plan, requant="fixed" if on_line else "general")
             return self if plan.parameter_form == self.plan.parameter_form else Kernel(plan, reason=self.reason)
         assert isinstance(requant, Requantization)
-        fast = operands.fast_words(replace(self.plan, requant="fixed").parameter_form, self.workload, requant)
+        if (requant.added is None) != (self.fusion.added is None):
+            said = "has no multiplier for one" if requant.added is None else "has a multiplier for one"
+            raise InvalidInput(
+                f"residual: the requantization {said} (added=), this kernel's output is {self.output}; one that adds "
+                f"values is such as {self.workload.precision.output.name}+addint4"
+            )
+        fixed, fast = replace(self.plan, requant="fixed"), None
+        if requant.added is None:
+            fast = operands.fast_words(fixed.parameter_form, self.workload, requant)
         plan = replace(self.plan, clip=requant.clip, requant="general" if fast is None else "fixed")
         return self if plan == self.plan else Kernel(plan, reason=self.reason)
 
     def pack(
         self, x: NDArray[np.int8], w: NDArray[np.int8], requant: Requantization | Thresholds | None = None,
-        residual: NDArray[np.int32] | None = None,
+        residual: NDArray[np.integer] | None = None,
     ) -> dict[str, NDArray[np.generic]]:  # fmt: skip
         """Input buffers by argument name: ``x`` [N,H,W,C] and ``w`` [K,R,S,C], values of the workload's types (int4:
-        int8, -8..7); ``residual`` int32 [N,P,Q,channels] where one is added. Raises InvalidInput.
+        int8, -8..7); ``residual``, where one is added, sums int32 [N,P,Q,channels] or values int8 [N,P,Q,K]. Raises
+        InvalidInput.
         """
         buffers: dict[str, NDArray[np.generic]] = {
             "A": operands.activation_words(self.argument("A"), self.workload, x),
@@ -179,12 +188,16 @@ class Kernel:
             if requant is None:
                 raise InvalidInput(f"an {self.output} output needs requant=")
             buffers["Prm"] = operands.parameter_words(self.argument("Prm"), self.workload, requant, w)
-        if (residual is not None) != (self.fusion.residual > 0):
+        fused = self.fusion
+        adds = fused.residual > 0 or fused.added is not None
+        if (residual is not None) != adds:
             raise InvalidInput(
-                f"residual {'missing' if residual is None else 'given'}: this kernel's output is {self.output}, with "
-                f"{self.fusion.residual} channels of a residual; `run_layer` takes one"
+                f"residual {'missing' if residual is None else 'given'}: this kernel's output is {self.output}, "
+                f"{'which adds one' if adds else 'without a residual'}; `run_layer` takes one"
             )
-        if residual is not None:
+        if residual is not None and fused.added is not None:
+            buffers["Res"] = operands.added_words(self.argument("Res"), self.workload, fused.added, residual)
+        elif residual is not None:
             buffers["Res"] = operands.residual_words(self.argument("Res"), self.workload, self.fusion, residual)
         return buffers
 

@@ -70,7 +70,7 @@ def float_words(requant: Requantization, k_padded: int, scale_log2: int, terms: 
         raise InvalidInput(f"requant={shown(requant)}: expected a Requantization")
     check_padded(k_padded, requant.channels)
     scale_log2, terms = whole(scale_log2, "scale_log2", 0, MOST_SCALED), whole(terms, "terms", 1, MOST_TERMS)
-    if requant.output.largest - requant.output.least != _LEVELS:
+    if requant.output.largest - requant.output.least != _LEVELS or requant.added is not None:
         return None
     limit = LARGEST_PRODUCT * terms
     steps = _steps(requant, limit)

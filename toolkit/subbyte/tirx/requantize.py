@@ -21,12 +21,14 @@ def signed_output(plan: Any) -> bool:
     return bool(plan.workload.precision.output.least < 0)
 
 
-def requantize(plan: Any, value: Any, parameters: list[Any], saturated: tuple[int, int] | None = None) -> Any:
+def requantize(
+    plan: Any, value: Any, parameters: list[Any], saturated: tuple[int, int] | None = None, residual: Any = None
+) -> Any:
     """The requantized int32 of a scaled sum, given the channel's three int32 parameters (or, in the fixed form, the
     factor and the 64-bit offset of two).
 
     ``saturated``: what the instruction that packs the value saturates at, that of four bits unless given; a clip inside
-    it is applied here.
+    it is applied here. ``residual``: an int32 value that is added times the channel's fourth parameter.
     """
     low, high = plan.clip
     ends = saturated or PACKED[signed_output(plan)]
@@ -35,9 +37,12 @@ def requantize(plan: Any, value: Any, parameters: list[Any], saturated: tuple[in
         offset = rows[1] if len(rows) == 2 else (rows[2] << T.int64(32)) | (rows[1] & T.int64(0xFFFFFFFF))
         result = T.cast((T.cast(value, "int64") * rows[0] + offset) >> T.int64(32), "int32")
     else:
-        bias, multiplier, shift = rows
+        bias, multiplier, shift, *factor = rows
         total = T.cast(value >> T.int32(plan.atom.scale_log2), "int64") + bias
-        rounded = (total * multiplier + (T.int64(1) << (shift - T.int64(1)))) >> shift
+        product = total * multiplier
+        if residual is not None:
+            product = product + T.cast(residual, "int64") * factor[0]
+        rounded = (product + (T.int64(1) << (shift - T.int64(1)))) >> shift
         least, most = min(low, -128), max(high, 127)
         result = T.cast(T.max(T.min(rounded, T.int64(most)), T.int64(least)), "int32")
     if low > ends[0]:

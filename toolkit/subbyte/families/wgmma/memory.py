@@ -192,12 +192,12 @@ class WgmmaMemory(WgmmaChannels):
     @property
     def parameter_loads(self) -> int:
         """Words of the parameters that one producer thread loads."""
-        return ceil_div(3 * self.parameter_channels, 128)
+        return ceil_div(self.parameter_rows * self.parameter_channels, 128)
 
     @property
     def weight_base(self) -> int:
         """Byte where the weights of the block begin."""
-        return self.parameter_base + 12 * self.parameter_channels
+        return self.parameter_base + 4 * self.parameter_rows * self.parameter_channels
 
     @property
     def weight_bytes(self) -> int:

@@ -16,6 +16,7 @@ from subbyte.families.wgmma import halves
 from subbyte.families.wgmma.geometry import Index
 from subbyte.families.wgmma.listed import ListForm
 from subbyte.families.wgmma.memory import PIXEL_BYTES, WgmmaMemory
+from subbyte.numerics.fusion import ADDED_FORM
 from subbyte.numerics.weight_blocks import allowed_blocks
 from subbyte.workload.conv import BATCH_GROUP, ceil_div
 from subbyte.workload.precision import SUMS
@@ -235,6 +236,8 @@ class WgmmaPlan(WgmmaMemory):
     @property
     def parameter_form(self) -> str:
         """Form of the requantization parameters."""
+        if self.added is not None:
+            return ADDED_FORM
         return f"float{self.atom.scale_log2}" if self.requant == "fixed" else "general"
 
     @cached_property
@@ -246,7 +249,11 @@ class WgmmaPlan(WgmmaMemory):
         arguments = [Argument("A", "uint32", (images * w.h * w.w * w.channel_blocks * 4,), "in", self.knobs.layout)]
         if self.output != SUMS:
             arguments.append(Argument("Out", "uint32", (packed,), "out", self.knobs.layout))
-            arguments.append(Argument("Prm", "int32", (3 * w.filter_blocks * 32,), "in", self.parameter_form))
+            parameters = self.parameter_rows * w.filter_blocks * 32
+            arguments.append(Argument("Prm", "int32", (parameters,), "in", self.parameter_form))
+            if self.added is not None:
+                words = packed * self.added.bits // 4
+                arguments.append(Argument("Res", "uint32", (words,), "in", self.knobs.layout))
         else:
             arguments.append(Argument("Out", "int32", (packed * 8,), "out", self.knobs.layout))
         arguments.append(Argument("Wt", "uint32", (self.weight_words,), "in", self.weight_form))

@@ -29,7 +29,7 @@ def load_stage(block: Block, buffer: Any, iteration: Any) -> None:
 
 
 def load_parameters(block: Block) -> None:
-    """Emit the copies of the three parameters of each of the block's output channels."""
+    """Emit the copies of the parameters of each of the block's output channels."""
     plan = block.plan
     if plan.output == SUMS:
         return
@@ -40,7 +40,7 @@ def load_parameters(block: Block) -> None:
         source = i // run * padded + block.column_block * plan.config.columns + i % run * COPY_WORDS
         _copy16(block, plan.parameter_base + i * COPY_WORDS, block.parameters, source, None)
 
-    each_copy(plan.config.threads, block.thread, 3 * run, copy)
+    each_copy(plan.config.threads, block.thread, plan.parameter_rows * run, copy)
 
 
 def _activation(block: Block, base: Any, kernel_row: Any, chunk: Any, index: Any) -> None:
