@@ -33,7 +33,7 @@ from subbyte.records.foreign import ForeignSpace, ForeignWorkload
 from subbyte.records.parameter_space import ParameterSpace
 from subbyte.records.result import Failed
 from subbyte.spaces.listed import ListedOneByOne, ListedTable
-from subbyte.sparse import Experiment, LayerBars, RowLowering, SpeedMap, TileSteps
+from subbyte.sparse import Experiment, LayerBars, RowLowering, Software, SpeedMap, TileSteps
 from subbyte.sparse.bitmap import TwoLevelBitmap
 from subbyte.sparse.networks import NetworkCycles
 from subbyte.sparse.trace import Counts
@@ -176,6 +176,12 @@ def _layer_bars(name: str) -> LayerBars:
     return sparse.layer_bars(_network_cycles(name), [measured])
 
 
+def _software(name: str) -> Software:
+    gains = [sparse.SoftwareGain(name, path, 1.0, at, 1.5 - at, f"{name}, {name}")
+             for path in ("blocks", name) for at in (0.25, 1.0)]  # fmt: skip
+    return Software(tuple(gains))
+
+
 def _speed_map(name: str) -> SpeedMap:
     plain = sparse.surface("gemm64", activations=(0.2, 1.0), weights=(0.2, 1.0))
     where = replace(plain, workload=name, kind=name, waves=name, machine=replace(plain.machine, name=name))
@@ -208,6 +214,7 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     NetworkReport: lambda name: tuning_report(name, NetworkReport),
     RowLowering: lambda name: replace(sparse.row_lowering(), workload=named(name, "n1h6w16c4k8r3s3p1"), source=name),
     SpeedLimits: _limits,
+    Software: _software,
     SpeedMap: _speed_map,
     Spread: _spread,
     Study: _study,

@@ -237,6 +237,14 @@ class DeviceBuffer:
         """Enqueue setting every byte."""
         self.device.call("cuMemsetD8Async", self.pointer, byte, self.nbytes, self.device.stream)
 
+    def part(self, offset: int, nbytes: int) -> DeviceBuffer:
+        """``nbytes`` of it from byte ``offset`` on, which go with it: a buffer that nobody frees."""
+        if not 0 <= offset <= offset + nbytes <= self.nbytes:
+            raise InvalidInput(f"bytes {offset} to {offset + nbytes} of a device buffer of {self.nbytes} bytes")
+        found = DeviceBuffer(self.device, self.pointer + offset, nbytes, self._generation)
+        found.shared = True
+        return found
+
     def free(self) -> None:
         """Give the memory back; nothing to do when the context it lived in is gone."""
         if self.pointer and self._generation == self.device.generation and not self.device.lost:

@@ -17,7 +17,7 @@ from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import BuildFailed, InvalidInput, MissingDependency, Unsupported, shown
 from subbyte.families.base import Plan
-from subbyte.families.registry import families, family_named, family_names, family_of
+from subbyte.families.registry import family_named, family_names, family_of, who_fuses
 from subbyte.kernel import nvrtc
 from subbyte.kernel.recommended import recommended_text
 from subbyte.kernel.resources import Resources, read_resources
@@ -46,24 +46,14 @@ def make_plan(workload: Any, config: Any, arch: Arch | str, output: str | None, 
     one_of(given, "output", types.outputs)
     ends = (types.output.least, types.output.largest) if clip is None else check_clip(clip, types.output)
     target = arch if isinstance(arch, Arch) else arch_named(arch)
-    if Fusion.of(given + fused).added is not None:
+    fusion = Fusion.of(given + fused)
+    if fusion.added is not None:
         requant = GENERAL  # the residual's multiplier is one more
     plan = family.plan(workload, config, target, given + fused, ends, requant)
-    reason = family.check(plan) if family.can_fuse(Fusion.of(given + fused)) else _not_fused()
+    reason = family.check(plan) if family.can_fuse(fusion) else f"output: {who_fuses(fusion)}"
     if reason is not None:
         raise Unsupported(f"{workload} with {config.key} on {target.name} cannot be built: {reason}")
     return plan
-
-
-def _not_fused() -> str:
-    sums, values = (
-        " and ".join(family.name for family in families().values() if family.can_fuse(Fusion.of(f"int4+{part}")))
-        for part in ("add64", "addint4")
-    )
-    return (
-        "output: kernels of this family do not fuse that; those of the "
-        f"{sums} family pool and add earlier sums, those of {values} add values of four bits (+addint4)"
-    )
 
 
 def cuda_text(plan: Plan) -> str:

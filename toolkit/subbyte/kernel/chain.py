@@ -20,7 +20,7 @@ from subbyte.workload.precision import SUMS
 
 if TYPE_CHECKING:
     from subbyte.gpu.chain import GpuChain
-    from subbyte.gpu.device import CudaDevice
+    from subbyte.gpu.device import CudaDevice, DeviceBuffer
 
 
 class Chain:
@@ -78,12 +78,13 @@ class Chain:
             found.append(run_outputs(kernel, {**buffers, **given}, EMULATOR))
         return found
 
-    def on_gpu(self, x: NDArray[np.int8], ordinal: int | CudaDevice = 0) -> GpuChain:
-        """The chain on a GPU, to run and time with or without programmatic dependent launch; close it afterwards."""
+    def on_gpu(self, x: NDArray[np.int8], ordinal: int | CudaDevice = 0, out: DeviceBuffer | None = None) -> GpuChain:
+        """The chain on a GPU, to run and time with or without programmatic dependent launch; close it afterwards. The
+        last output goes to ``out`` where that is given."""
         from subbyte.gpu.chain import GpuChain
 
         kernels = [(kernel.cubin, kernel.launch) for kernel in self.kernels]
-        return GpuChain(kernels, self._inputs(x), ordinal, self._residuals)
+        return GpuChain(kernels, self._inputs(x), ordinal, self._residuals, out)
 
     def _inputs(self, x: NDArray[np.int8]) -> list[dict[str, NDArray[Any]]]:
         inputs = []

@@ -16,7 +16,15 @@ from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import BuildFailed, InvalidInput, Unsupported, shown
 from subbyte.families.base import Family, Plan
-from subbyte.families.registry import asked_families, config_from_dict, family_of, finding_zeros, newest_first, usual
+from subbyte.families.registry import (
+    asked_families,
+    config_from_dict,
+    family_of,
+    finding_zeros,
+    newest_first,
+    usual,
+    who_fuses,
+)
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.coverage import covered
 from subbyte.kernel.default import TRIES, default_config
@@ -132,9 +140,25 @@ def _first_families(workload: ConvWorkload, arch: Arch, family: str) -> list[Fam
 
 def _nobody(workload: ConvWorkload, arch: Arch, family: str, output: str | None, reads: str, writes: str) -> list[str]:
     """Why there was nothing to try, where the layer alone is not the reason."""
+    if covered(workload, arch, family) is not None:
+        return []
     words = (f" and reads {reads}" if reads else "") + (f" and writes {writes}" if writes else "")
-    covers = covered(workload, arch, family) is None
-    return [f"no kernel of it gives {output or workload.precision.output.name}{words}"] if covers else []
+    given = output or workload.precision.output.name
+    fused = _why_not_fused(workload, arch, family, given) if SEPARATOR in given else ""
+    return [f"no kernel of it gives {given}{words}{fused}"]
+
+
+def _why_not_fused(workload: ConvWorkload, arch: Arch, family: str, output: str) -> str:
+    """Why the first kernel that would be tried does not fuse what an output names."""
+    fusion = Fusion.of(output)
+    first = _first_families(workload, arch, family)
+    able = [one for one in first if one.can_fuse(fusion) and not one.hopeless(workload, arch)]
+    for config in (config for one in able for config in islice(one.candidates(workload, arch), 1)):
+        try:
+            make_plan(workload, config, arch, output, None, "fixed")
+        except Unsupported as error:
+            return f": {error}"
+    return "" if able else f": {who_fuses(fusion)}"
 
 
 @checked

@@ -14,7 +14,7 @@ from subbyte.kernel.kernel import Kernel, build
 from subbyte.numerics import Requantization, Thresholds
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import INT4, ConvWorkload, Precision
-from subbyte.workload.precision import SUMS
+from subbyte.workload.precision import EXAMPLE, SUMS
 
 
 @checked
@@ -41,6 +41,9 @@ def conv2d(
     values, Unsupported with the reason when no kernel covers the convolution.
     """
     types = Precision.of(precision)
+    if isinstance(requant, Thresholds) and types == INT4:
+        raise InvalidInput("requant is Thresholds, which are for values of few bits: say precision=, such as "
+                           f"{EXAMPLE}; int4 takes a Requantization")  # fmt: skip
     for name, array in (("x", x), ("w", w)):
         if len(getattr(array, "shape", ())) != 4:
             raise InvalidInput(f"{name} has shape {tuple(getattr(array, 'shape', ()))}: expected four dimensions, "

@@ -67,8 +67,22 @@ def resolve_device(device: str, arch: str) -> str:
     return f"cuda:{ordinal}"
 
 
+def resolve_devices(device: str, arch: str) -> tuple[str, ...]:
+    """The places of a request that may name several GPUs, each once: ``cuda:0,cuda:1``. Of any other text the one that
+    :func:`resolve_device` finds. Raises what that raises, and InvalidInput."""
+    if "," not in str(device):
+        return (resolve_device(device, arch),)
+    names = [one.strip() for one in device.split(",")]
+    if any(not one.startswith("cuda") for one in names):
+        raise InvalidInput(f"device {shown(device)}: several are GPUs, such as cuda:0,cuda:1")
+    found = tuple(resolve_device(one, arch) for one in names)
+    if len(set(found)) < len(found):
+        raise InvalidInput(f"device {shown(device)} names a GPU twice: expected each once, such as cuda:0,cuda:1")
+    return found
+
+
 def device_arch(device: str) -> str:
-    """Architecture to build for: that of the GPU ``device`` means (``auto``: the first one a kernel exists for);
+    """Architecture to build for: that of the first GPU ``device`` means (``auto``: the first a kernel exists for);
     ``sm_90a`` where the CPU runs the kernel."""
     from subbyte.device.arch import ARCHS
     from subbyte.gpu.driver import detect
@@ -78,7 +92,7 @@ def device_arch(device: str) -> str:
             known = [gpu for gpu in detect() if gpu.arch in ARCHS]
         except MissingDependency:
             known = []
-        number = device.partition(":")[2]
+        number = device.partition(",")[0].partition(":")[2]
         for gpu in known:
             if not number or str(gpu.ordinal) == number:
                 return str(gpu.arch)
@@ -89,8 +103,9 @@ def run(kernel: Kernel, x: Any, w: Any, requant: Requantization | Thresholds | N
     """See :meth:`Kernel.run`; ``kernel`` already fits ``requant``."""
     from subbyte.gpu.arrays import to_host
 
-    host_x, origin = to_host(x, "x")
-    host_w, _ = to_host(w, "w")
+    types = kernel.workload.precision
+    host_x, origin = to_host(operands.as_values(x, types.activations, "x"), "x")
+    host_w, _ = to_host(operands.as_values(w, types.weights, "w"), "w")
     buffers = kernel.pack(host_x, host_w, requant)
     words = run_words(kernel, buffers, resolve_device(device, kernel.arch))
     return origin.give_back(kernel.unpack(words))
@@ -102,8 +117,9 @@ def run_layer(
     """See :meth:`Kernel.run_layer`; ``kernel`` already fits ``requant``."""
     from subbyte.gpu.arrays import to_host
 
-    host_x, origin = to_host(x, "x")
-    host_w, _ = to_host(w, "w")
+    types = kernel.workload.precision
+    host_x, origin = to_host(operands.as_values(x, types.activations, "x"), "x")
+    host_w, _ = to_host(operands.as_values(w, types.weights, "w"), "w")
     added = None if residual is None else to_host(residual, "residual")[0]
     outputs = run_outputs(kernel, kernel.pack(host_x, host_w, requant, added), resolve_device(device, kernel.arch))
     sums = operands.kept_sums(outputs["Sum"], kernel.workload, kernel.fusion) if kernel.fusion.keep else None

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from subbyte.emulator import EmulatorRun
     from subbyte.gpu.timing import Timing, TimingProtocol
 
+_REQUANTIZATION = "subbyte.Requantization.from_scale(0.01, k=K)"
+_COMPARISON = "subbyte.Thresholds.from_batch_norm(gamma, beta, mean, variance)"
+
 
 Array = TypeVar("Array")
 """A numpy, torch or CuPy array."""
@@ -137,21 +140,17 @@ class Kernel:
             if requant is not None:
                 raise InvalidInput('requant given, but this kernel was built with output="int32"')
             return self
-        if requant is None:
-            raise InvalidInput(
-                f"an {self.output} output needs requant=, for example subbyte.Requantization.from_scale(0.01, k=K); "
-                'or build with output="int32" for the raw sums'
-            )
         compares = self.plan.parameter_form in (THRESHOLDS, LINE)
-        if not isinstance(requant, Requantization | Thresholds if compares else Requantization):
-            such = (
-                "Thresholds, such as subbyte.Thresholds.from_batch_norm(gamma, beta, mean, variance), or a "
-                if compares
-                else "a "
-            )
+        if requant is None:
+            example = _COMPARISON if compares else _REQUANTIZATION
             raise InvalidInput(
-                f"requant is {type(requant).__name__}: expected {such}Requantization, such as "
-                "subbyte.Requantization.from_scale(0.01, k=K)"
+                f"{'an' if self.output.startswith('int') else 'a'} {self.output} output needs requant=, for example "
+                f'{example}; or build with output="int32" for the raw sums'
+            )
+        if not isinstance(requant, Requantization | Thresholds if compares else Requantization):
+            such = f"Thresholds, such as {_COMPARISON}, or a " if compares else "a "
+            raise InvalidInput(
+                f"requant is {type(requant).__name__}: expected {such}Requantization, such as {_REQUANTIZATION}"
             )
         if compares:
             on_line = replace(self.plan, requant="fixed").parameter_form == LINE and operands.on_line(
@@ -177,16 +176,18 @@ class Kernel:
         residual: NDArray[np.integer] | None = None,
     ) -> dict[str, NDArray[np.generic]]:  # fmt: skip
         """Input buffers by argument name: ``x`` [N,H,W,C] and ``w`` [K,R,S,C], values of the workload's types (int4:
-        int8, -8..7); ``residual``, where one is added, sums int32 [N,P,Q,channels] or values int8 [N,P,Q,K]. Raises
-        InvalidInput.
+        int8, -8..7) or their :class:`~subbyte.numerics.PlaneWords` in any layout; ``residual``, where one is added, sums
+        int32 [N,P,Q,channels] or values int8 [N,P,Q,K]. Raises InvalidInput.
         """
+        types = self.workload.precision
+        x, w = (operands.as_values(x, types.activations, "x"), operands.as_values(w, types.weights, "w"))
         buffers: dict[str, NDArray[np.generic]] = {
             "A": operands.activation_words(self.argument("A"), self.workload, x),
             "Wt": operands.weight_words(self.argument("Wt"), self.workload, w),
         }
         if self.output != SUMS:
             if requant is None:
-                raise InvalidInput(f"an {self.output} output needs requant=")
+                raise InvalidInput(f"output {self.output} needs requant=, such as {_REQUANTIZATION}")
             buffers["Prm"] = operands.parameter_words(self.argument("Prm"), self.workload, requant, w)
         fused = self.fusion
         adds = fused.residual > 0 or fused.added is not None
@@ -208,10 +209,11 @@ class Kernel:
     def run(
         self, x: Array, w: object, requant: Requantization | Thresholds | None = None, device: str = "auto"
     ) -> Array:
-        """Convolve: ``x`` int8 [N,H,W,C] with ``w`` int8 [K,R,S,C], values -8..7, on ``device``.
+        """Convolve: ``x`` int8 [N,H,W,C] with ``w`` int8 [K,R,S,C], values of the workload's types (int4: -8..7), on
+        ``device``, which is ``auto`` (a GPU this kernel fits, else the CPU), ``cuda:0`` or ``emulator``.
 
-        ``device`` is ``auto`` (a GPU this kernel fits, else the CPU), ``cuda:0`` or ``emulator``. Takes numpy, torch
-        and CuPy arrays and gives back int8 (int4 values) or int32 [N,P,Q,K] of x's kind. Raises InvalidInput for wrong
+        Takes numpy, torch and CuPy arrays, of bit planes also :class:`~subbyte.numerics.PlaneWords`, and gives back
+        values of the output type (int4: int8) or int32 [N,P,Q,K] of x's kind. Raises InvalidInput for wrong
         shapes, dtypes or values, MissingDependency when the device is not there.
         """
         from subbyte.kernel.execute import run

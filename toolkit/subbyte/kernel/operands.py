@@ -41,6 +41,16 @@ FLOAT = "float"
 """How the form of parameters in floating point begins."""
 
 
+def as_values(given: Any, operand: Operand, name: str) -> Any:
+    """Callers' values as they are; those that bit planes hold, in whatever layout. Raises InvalidInput for planes of
+    another type."""
+    if not isinstance(given, PlaneWords):
+        return given
+    if given.operand.dense != operand.dense:
+        raise InvalidInput(f"{name} has bit planes of {given.operand.name}: this layer takes {operand.name}")
+    return given.values()
+
+
 def layout_words(form: str, values: NDArray[Any], operand: Operand) -> NDArray[np.uint32]:
     """Values [N,H,W,C] of a type in the layout and storage that a form names: ``nhwcnc``, ``nhwc``, and behind a point
     how values are stored where that is not as their type says (``nhwcnc.planes``). Raises InvalidInput."""
