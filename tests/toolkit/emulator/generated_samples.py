@@ -15,7 +15,7 @@ from subbyte.errors import SubbyteError
 from subbyte.families import config_from_key, family_of
 from subbyte.kernel import Kernel
 from subbyte.kernel.build import make_plan
-from subbyte.kernel.execute import expected, random_operands
+from subbyte.kernel.execute import expected, random_operands, random_residual
 from subbyte.workload import Operand
 from subbyte.workload.operand import DENSE
 
@@ -44,8 +44,10 @@ class Sample:
         words = np.full(kernel.argument("Out").shape, POISON, np.uint32).view(kernel.argument("Out").dtype)
         text = kernel.cuda.replace(*change) if change[0] else kernel.cuda
         assert not change[0] or text != kernel.cuda
-        done = run_cuda(text, kernel.launch, {**kernel.pack(x, w, requant), "Out": words}, seed=0, max_steps=10**7)
-        wanted = expected(kernel, x, w, requant)
+        residual = random_residual(kernel, 1)
+        buffers = {**kernel.pack(x, w, requant, residual), "Out": words}
+        done = run_cuda(text, kernel.launch, buffers, seed=0, max_steps=10**7)
+        wanted = expected(kernel, x, w, requant, residual)
         if requant is not None:
             wanted = np.clip(wanted, *kernel.plan.clip)
         return done, int((kernel.unpack(words) != wanted).sum())

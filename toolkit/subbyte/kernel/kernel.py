@@ -176,8 +176,8 @@ class Kernel:
         residual: NDArray[np.integer] | None = None,
     ) -> dict[str, NDArray[np.generic]]:  # fmt: skip
         """Input buffers by argument name: ``x`` [N,H,W,C] and ``w`` [K,R,S,C], values of the workload's types (int4:
-        int8, -8..7) or their :class:`~subbyte.numerics.PlaneWords` in any layout; ``residual``, where one is added, sums
-        int32 [N,P,Q,channels] or values int8 [N,P,Q,K]. Raises InvalidInput.
+        int8, -8..7) or their :class:`~subbyte.numerics.PlaneWords` in any layout; ``residual``, where one is added,
+        sums int32 [N,P,Q,channels] or values int8 [N,P,Q,K]. Raises InvalidInput.
         """
         types = self.workload.precision
         x, w = (operands.as_values(x, types.activations, "x"), operands.as_values(w, types.weights, "w"))

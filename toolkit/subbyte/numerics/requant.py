@@ -242,12 +242,12 @@ def _factors(added: Any, count: int) -> NDArray[np.float64]:
 def _beside(pair: tuple[int, int], factor: float) -> tuple[int, int]:
     """(multiplier, shift) of a scale, with a shift behind which a residual's factor has at most 24 bits."""
     multiplier, shift = pair
-    spare = max(0, shift + math.frexp(factor)[1] - (ADDED_MAX.bit_length() - 1))
-    if spare >= shift:
-        raise InvalidInput(
-            f"added={factor:g} beside scale={math.ldexp(multiplier, -shift):g}: too far apart to be exact"
-        )
-    return (multiplier + (1 << spare >> 1)) >> spare, shift - spare
+    spare = min(max(0, shift + math.frexp(factor)[1] - (ADDED_MAX.bit_length() - 1)), shift - SHIFT_MIN)
+    found = (multiplier + (1 << spare >> 1)) >> spare, shift - spare
+    scale = math.ldexp(multiplier, -shift)
+    if _error(*found, scale) > FIXED_TOLERANCE or abs(math.ldexp(factor, found[1])) > ADDED_MAX:
+        raise InvalidInput(f"added={factor:g} beside scale={scale:g}: too far apart for multipliers of one shift")
+    return found
 
 
 def product_moments(weights: Operand, activations: Operand) -> tuple[float, float]:
