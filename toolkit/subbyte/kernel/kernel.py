@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from subbyte.device.arch import Arch
     from subbyte.emulator import EmulatorRun
     from subbyte.gpu.timing import Timing, TimingProtocol
+    from subbyte.kernel.device_layer import DeviceLayer
 
 _REQUANTIZATION = "subbyte.Requantization.from_scale(0.01, k=K)"
 _COMPARISON = "subbyte.Thresholds.from_batch_norm(gamma, beta, mean, variance)"
@@ -210,11 +211,13 @@ class Kernel:
         self, x: Array, w: object, requant: Requantization | Thresholds | None = None, device: str = "auto"
     ) -> Array:
         """Convolve: ``x`` int8 [N,H,W,C] with ``w`` int8 [K,R,S,C], values of the workload's types (int4: -8..7), on
-        ``device``, which is ``auto`` (a GPU this kernel fits, else the CPU), ``cuda:0`` or ``emulator``.
+        ``device``: ``auto`` (a GPU this kernel fits, else the CPU), ``cuda:0`` or ``emulator``. The checking path.
 
         Takes numpy, torch and CuPy arrays, of bit planes also :class:`~subbyte.numerics.PlaneWords`, and gives back
-        values of the output type (int4: int8) or int32 [N,P,Q,K] of x's kind. Raises InvalidInput for wrong
-        shapes, dtypes or values, MissingDependency when the device is not there.
+        values of the output type (int4: int8) or int32 [N,P,Q,K] of x's kind. Every value is looked at, and arrays on a
+        GPU go through the host; the kernel runs twice there, on outputs that were poisoned, and is waited for.
+        :meth:`on_device` does none of this. Raises InvalidInput for wrong shapes, dtypes or values, MissingDependency
+        when the device is not there, WrongResult when the two runs differ.
         """
         from subbyte.kernel.execute import run
 
@@ -234,6 +237,21 @@ class Kernel:
         from subbyte.kernel.execute import run_layer
 
         return run_layer(self.for_requantization(requant), x, w, requant, residual, device)
+
+    @checked
+    def on_device(
+        self, w: object, requant: Requantization | Thresholds | None = None, device: str = "cuda:0"
+    ) -> DeviceLayer:
+        """This layer on a device, its weights int8 [K,R,S,C] and parameters placed there once, to be called with arrays
+        that lie there: torch, CuPy, JAX, or any with ``__dlpack__``. A call enqueues and returns at once.
+
+        ``device`` is ``cuda:0`` (or another number), ``auto``, or ``emulator`` for arrays of the host. Raises
+        InvalidInput for wrong shapes, dtypes or values, MissingDependency when the device is not there, Unsupported for
+        a kernel that adds a residual, which a :class:`Chain` does.
+        """
+        from subbyte.kernel.placed import on_device
+
+        return on_device(self, w, requant, device)
 
     @checked
     def time(self, protocol: TimingProtocol | None = None, device: str = "auto", seed: int = 0) -> Timing:
