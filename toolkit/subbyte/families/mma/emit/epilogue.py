@@ -96,8 +96,10 @@ def _pack_byte(block: Block, word: Any, pixel: Any, column: Any) -> None:
     plan = block.plan
     first = plan.accumulator(_clamp(pixel, plan.config.warp_row_tiles), column)
     channel = (block.warp_col * plan.config.warp_col_tiles + column) * 8 + block.lane % 4 * 2
-    p, q, inside = _inside(block, pixel)
-    residual = _residual(block, p, q, _tile(block, column), block.lane % 4, block.lane // 4, inside)
+    residual: list[Any] = [None, None]
+    if plan.added is not None:
+        p, q, inside = _inside(block, pixel)
+        residual = _residual(block, p, q, _tile(block, column), block.lane % 4, block.lane // 4, inside)
     low = bind("low", _requantized(block, _sum(block, first), channel, residual[0]))
     high = bind("high", _requantized(block, _sum(block, first + 1), channel + 1, residual[1]))
     op.pack_int4(word[0], high, low, signed_output(plan))
