@@ -87,6 +87,7 @@ class WgmmaFamily(Family):
     space_version = SPACE_VERSION
     slow_to_list = True
     starts_plain = False
+    adds_values = True
 
     def owns(self, config: object) -> bool:
         """Whether a configuration is of this family, also one that cannot be built any more."""
