@@ -77,5 +77,5 @@ def test_values_of_another_type_are_refused() -> None:
     config = config_from_key(KEYS[0])
     kernels = [subbyte.build(SPEC, config), subbyte.build(SPEC, config, output="uint4+addint4")]
     drawn = [random_operands(kernel, seed) for seed, kernel in enumerate(kernels)]
-    with pytest.raises(InvalidInput, match="layer 0 has uint4 .* layer 1 adds int4 .*: type, sizes and layout"):
+    with pytest.raises(InvalidInput, match=r"layer 0 has uint4 .* layer 1 adds int4 .*: type, sizes and layout"):
         Chain(kernels, [w for _, w, _ in drawn], [requant for *_, requant in drawn], [None, 0])
