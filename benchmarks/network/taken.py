@@ -17,7 +17,7 @@ from benchmarks.network.collect import ALIKE, PACKAGE
 from benchmarks.network.times import FORMAT
 from benchmarks.shared.command import answering, parser_of
 from subbyte.errors import InvalidInput
-from subbyte.families import config_from_key
+from subbyte.families import config_from_key, family_of
 from subbyte.files import write_file
 
 Entry = dict[str, Any]
@@ -56,9 +56,14 @@ def known_time(before: Entry, cell: str, times: Times, device: str) -> float:
         return float("inf")
     if before.get("device", device) == device:
         return float(before["microseconds"])
-    beside = [one[0] for (spec, key), one in times.items()
-              if spec == cell and config_from_key(key).to_dict() == before["config"]]  # fmt: skip
+    beside = [one[0] for (spec, key), one in times.items() if spec == cell and _is(key, before["config"])]
     return min(beside, default=0.0)
+
+
+def _is(key: str, known: Mapping[str, Any]) -> bool:
+    """A key names a known configuration, whose fields may be those of an earlier version."""
+    config = config_from_key(key)
+    return family_of(config).decode(dict(known)) == config
 
 
 def twice(records: Mapping[str, Mapping[str, Any]]) -> Times:
