@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from subbyte.spaces.former_names import FormerNames
 from subbyte.spaces.knob import Value
 from subbyte.workload.conv import ConvWorkload
 
-__all__ = ["RETIRED", "ExportParts", "Family", "Function", "PixelTile", "Plan", "Space"]
+__all__ = ["RETIRED", "Expected", "ExportParts", "Family", "Function", "PixelTile", "Plan", "Space"]
 
 RETIRED = "retired"
 """Kind of reason of kernels that could be built when they were measured: their results are kept."""
@@ -48,6 +48,20 @@ class ExportParts:
     """Of the words of other arguments, where these are not blocks of packed values."""
     parameters: Mapping[str, str | list[int]] = field(default_factory=dict)
     """The caller's array behind the parameters: empty, bias, multiplier and shift."""
+
+
+class Expected(NamedTuple):
+    """A time in microseconds that is expected of a kernel that nobody measured, on the GPU ``device``.
+
+    ``low`` and ``high`` are its error bar: how far off such times were on ``layers`` layers that were measured
+    afterwards and that the model was not trained on. None where no such layers were measured.
+    """
+
+    microseconds: float
+    device: str
+    low: float | None = None
+    high: float | None = None
+    layers: int = 0
 
 
 @dataclass(frozen=True)
@@ -210,11 +224,17 @@ class Family(FormerNames, ABC):
         order."""
         return ""
 
+    def expected(self, workload: ConvWorkload, config: Configuration, arch: Arch) -> Expected | None:
+        """The same as a number with its error bar; None of a family that only puts candidates in order."""
+        return None
+
     def dense_instead(self, workload: ConvWorkload, arch: Arch) -> str | None:
         """Of weights with a pattern of zeros: why kernels that multiply the zeros too are to be taken; None where those
         that skip them are expected to be faster."""
         return "no kernel of it skips zeros"
 
+    zero_spaces: ClassVar[Mapping[str, str]] = {}
+    """Sparsities of which it has kernels that leave out zeros -> kind of their space; ``blocks`` of any share."""
     finds_zeros: ClassVar[bool] = False
     """Its kernels find out while they run which products to leave out, of either operand: ``--sparsity condense``."""
 

@@ -89,6 +89,14 @@ def finding_zeros(family: str = "auto") -> Family:
     return asked[0]
 
 
+def space_of_zeros(sparsity: str) -> str | None:
+    """The kind of space of the kernels that leave out such zeros; None where there are none."""
+    names = sparsity, sparsity.partition(":")[0]
+    return next(
+        (one.zero_spaces[name] for one in families().values() for name in names if name in one.zero_spaces), None
+    )
+
+
 def asked_families(family: str = "auto") -> list[Family]:
     """The families that ``family`` asks for: one, or with ``auto`` all. Raises InvalidInput with the closest names."""
     if str(family).lower() == "auto":

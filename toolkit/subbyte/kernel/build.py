@@ -148,17 +148,18 @@ def _plan_key(plan: Plan) -> str:
     fields = [
         plan.workload.spec, plan.config.to_dict(), asdict(plan.arch), plan.output, plan.clip, plan.requant,
         plan.launch.to_dict(),
-        generator_digest(family_of(plan.config).name), _version("apache-tvm"), _version("apache-tvm-ffi"),
+        generator_digest(family_of(plan.config).name), version_of("apache-tvm"), version_of("apache-tvm-ffi"),
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(fields).encode()).hexdigest()[:32]
 
 
 def generator(family: str) -> str:
     """What makes the CUDA texts of a family, as records name it: its sources' digest and TVM's version."""
-    return f"{generator_digest(family)[:16]} tvm {_version('apache-tvm') or 'none'}"
+    return f"{generator_digest(family)[:16]} tvm {version_of('apache-tvm') or 'none'}"
 
 
-def _version(package: str) -> str:
+def version_of(package: str) -> str:
+    """Of an installed package; empty where it is not."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

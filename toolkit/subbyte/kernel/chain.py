@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from subbyte.workload.precision import SUMS
 if TYPE_CHECKING:
     from subbyte.gpu.chain import GpuChain
     from subbyte.gpu.device import CudaDevice, DeviceBuffer
+    from subbyte.kernel.device_layer import DeviceLayer
 
 
 class Chain:
@@ -85,6 +87,27 @@ class Chain:
 
         kernels = [(kernel.cubin, kernel.launch) for kernel in self.kernels]
         return GpuChain(kernels, self._inputs(x), ordinal, self._residuals, out)
+
+    def on_device(self, device: str = "cuda:0") -> DeviceLayer:
+        """The chain on a device, its weights and parameters placed there once, to be called with arrays that lie there,
+        as :meth:`Kernel.on_device`; the layers overlap where their kernels can."""
+        from subbyte.kernel.placed import chain_links, placed
+
+        return placed(self.kernels, chain_links(self), device)
+
+    @checked
+    def save(self, path: str | Path, texts: bool = True) -> Path:
+        """Write the chain to one file, in one step: machine code, launches, forms, weights, parameters, and hashes of
+        all; with ``texts`` also the CUDA texts, for the emulator. :func:`subbyte.load_chain` reads it, also where TVM
+        is not installed. Raises InvalidInput for a path that cannot be written, NotWritten for a full disk."""
+        from subbyte.kernel.saved import save_chain
+
+        return save_chain(self, path, texts)
+
+    @property
+    def operands(self) -> list[tuple[NDArray[np.int8], Requantization | Thresholds | None, int | None]]:
+        """Of each layer: weights, requantization, and the layer whose sums it adds."""
+        return list(zip(self._weights, self._requants, self._residuals, strict=True))
 
     def _inputs(self, x: NDArray[np.int8]) -> list[dict[str, NDArray[Any]]]:
         inputs = []

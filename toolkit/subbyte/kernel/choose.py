@@ -11,7 +11,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from subbyte.arguments import checked, number
+from subbyte.arguments import checked, share
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import BuildFailed, InvalidInput, Unsupported, shown
@@ -63,6 +63,11 @@ class Choice(NamedTuple):
     own: bool = False
     """The user's own find."""
 
+    @property
+    def source(self) -> str:
+        """``own``, ``shipped`` (a record of the package) or ``predicted`` (nobody measured it)."""
+        return "own" if self.own else "predicted" if self.microseconds is None else "shipped"
+
 
 @checked
 def compile(  # noqa: A001 - the name users expect; the builtin is not needed here
@@ -101,7 +106,7 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     target = arch_named(arch) if isinstance(arch, str) else arch
     if sparsity == FOUND:
         finding = finding_zeros(family)
-        family, reason = finding.name, None if density is None else finding.dense_at(found, number(density, "density"))
+        family, reason = finding.name, None if density is None else finding.dense_at(found, share(density, "density"))
         if reason is not None:
             dense = compile(found, target, output=output, clip=clip, requant=requant, reads=reads, writes=writes,
                             store=store, gpu=gpu)  # fmt: skip
@@ -110,7 +115,7 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
         raise InvalidInput(f"density={shown(density)}: it is of sparsity={FOUND!r}; leave it away")
     failed: list[str] = []
     own = own_records(found, target, output, store, gpu)
-    for choice in _choices(found, target, family, output, reads, writes, own):
+    for choice in choices(found, target, family, output, reads, writes, own):
         try:
             plan = make_plan(found, choice.config, target, output, clip, requant)
             kernel = Kernel(plan, reason=choice.reason + _what_wins(plan, target))
@@ -168,17 +173,10 @@ def best_known(
     Of all families (``auto``) or of one; the other arguments as for :func:`compile`. Raises InvalidInput for an
     unknown family, Unsupported with the reason when no configuration fits.
     """
-    choice = first_choice(workload, arch, family, output, reads, store, gpu)
-    return choice.config, choice.reason
-
-
-def first_choice(
-    workload: ConvWorkload, arch: Arch | str, family: str = "auto", output: str | None = None, reads: str = "",
-    store: str | os.PathLike[str] | None = None, gpu: str | None = None,
-) -> Choice:  # fmt: skip
-    """The same with what is known of it. Raises as :func:`best_known`."""
     target = arch_named(arch) if isinstance(arch, str) else arch
-    return _best_known(workload, target, family, output, reads, own_records(workload, target, output, store, gpu))
+    own = own_records(workload, target, output, store, gpu)
+    choice = _best_known(workload, target, family, output, reads, own)
+    return choice.config, choice.reason
 
 
 def likeliest(
@@ -188,7 +186,7 @@ def likeliest(
     """The first ``count`` different configurations in the order in which :func:`compile` would try them. Raises
     Unsupported where there is none."""
     found: dict[Configuration, None] = {}
-    for choice in _choices(workload, arch, family, output, reads, writes, own or Own(), count):
+    for choice in choices(workload, arch, family, output, reads, writes, own or Own(), count):
         found.setdefault(choice.config)
         if len(found) == count:
             break
@@ -204,12 +202,12 @@ def best_twins(workload: ConvWorkload, arch: Arch | str = "sm_90a") -> list[Conf
     if workload.precision.weights.sparsity == DENSE:
         return []
     target = arch_named(arch) if isinstance(arch, str) else arch
-    choices = (choice.config for choice in _choices(workload, target, "auto"))
+    chosen = (choice.config for choice in choices(workload, target, "auto"))
     able = [one for one in newest_first() if any(kind.skips_zeros for kind in one.configurations)]
     more = (config for one in able if one.hopeless(workload, target) is None
             for config in one.candidates(workload, target))  # fmt: skip
     found: dict[bool, Configuration] = {}
-    for config in chain(choices, more):
+    for config in chain(chosen, more):
         found.setdefault(config.skips_zeros, config)
         if len(found) == 2:
             break
@@ -226,7 +224,7 @@ def known_config(workload: ConvWorkload, arch: Arch | str, family: Family) -> Co
 
 @cache
 def _best_known(workload: ConvWorkload, arch: Arch, family: str, output: str | None, reads: str, own: Own) -> Choice:
-    choice = next(_choices(workload, arch, family, output, reads, own=own), None)
+    choice = next(choices(workload, arch, family, output, reads, own=own), None)
     if choice is None:
         raise _not_covered(workload, arch, family, _nobody(workload, arch, family, output, reads, ""))
     return choice
@@ -250,7 +248,7 @@ def _recorded_in(path: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _choices(
+def choices(
     workload: ConvWorkload, arch: Arch, family: str, output: str | None = None, reads: str = "", writes: str = "",
     own: Own = Own(), most: int = TRIES,  # noqa: B008 - plain frozen data
 ) -> Iterator[Choice]:  # fmt: skip
@@ -343,14 +341,14 @@ def _recorded(workload: ConvWorkload, arch: Arch, output: str | None) -> list[Ch
     ]
     entries += [(one["microseconds"], config_from_dict(one["config"]), "") for one in faster]
     entries.sort(key=lambda entry: entry[0])
-    choices = []
+    found = []
     for microseconds, config, origin in entries:
         one = family_of(config)
         slower = [(time, _side(other, config)) for time, other, _ in entries if time > microseconds]
         slower_ones = "".join(f"; {name} needs {time:.2f} us" for time, name in slower)
         text = f"fastest measured configuration ({microseconds:.2f} us on {best['device']}{origin}{slower_ones})"
-        choices.append(Choice(one, config, f"{one.name} family, {text}", True, microseconds, str(best["device"])))
-    return choices
+        found.append(Choice(one, config, f"{one.name} family, {text}", True, microseconds, str(best["device"])))
+    return found
 
 
 def _side(other: Configuration, beside: Configuration) -> str:

@@ -97,8 +97,8 @@ def images(plan: WgmmaPlan) -> str | None:
     config, groups = plan.knobs, plan.workload.batch_groups
     if config.image_groups == 1:
         return None
-    if groups % config.image_groups:
-        return f"divisibility: {config.image_groups} groups of pixels does not divide {groups} groups of 8 images"
+    if groups < config.image_groups:
+        return f"divisibility: {config.image_groups} groups of pixels exceed {groups} groups of 8 images"
     if plan.flat or plan.x_tiles > 1 or plan.cols.pixel_step > 1 or plan.lowered:
         return "tile: several groups of images in one instruction (pixels) need whole rows of stride 1"
     return None

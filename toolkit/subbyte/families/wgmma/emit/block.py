@@ -51,6 +51,8 @@ class Block:
     """First staged row that the block needs and the image has."""
     stage_count: Any
     """Stages that go through the pipeline."""
+    group_done: Any = 0
+    """Groups of images, of those that the block computes together, that another block stores."""
     cut: Any = 0
     """Of half rows: 1 where the segment begins with the right half of a row, 0 where it ends with the left half of one,
     anything else where it has none."""

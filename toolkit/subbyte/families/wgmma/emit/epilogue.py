@@ -162,8 +162,10 @@ class Target:
     def inside(self, pixel: Any, end: Any, ragged: bool, row: int | None = None) -> Any:
         """The output has this pixel of the tile iteration (which lies in fragment row ``row``, where that is known)."""
         plan, w = self.block.plan, self.block.plan.workload
-        row, col, _ = self._position(pixel, row)
+        row, col, group = self._position(pixel, row)
         conditions = [pixel < end] if ragged else []
+        if plan.groups_overlap:
+            conditions.append(group >= self.block.group_done)
         if plan.knobs.half_rows:
             conditions += self._in_half(row, col)
         if any(count < plan.knobs.tile_rows for _, count in plan.iterations):
