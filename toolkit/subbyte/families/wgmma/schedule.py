@@ -52,7 +52,7 @@ class Schedule:
     operands_apart: int = 0
     """Each half of a fragment is unpacked in front of its own products, not both in front of the first."""
     copies_ahead: int = 0
-    """Stages on their way in shared memory, packed; 0 = in registers."""
+    """Stages that are copied ahead, in shared memory, packed; 0 = on their way in registers."""
     multicast: int = 0
     """Blocks that copy weights to one another; 0 = weights are loaded into registers."""
     sparse: int = 0
