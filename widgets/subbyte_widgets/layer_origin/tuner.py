@@ -147,7 +147,7 @@ class LayerTuner(Panel):
         except Exception as problem:  # a thread has no cell to raise in: the line says it, wait() raises it
             said = f"The search ended with an error: {type(problem).__name__}: {problem}"
         if self._study is None:
-            self.children = (self.view, self._row)
+            self.children = self.children[:2]
         else:
             self.curve.end(self._study.record)
             self.view.show(layer)
