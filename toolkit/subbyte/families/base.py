@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -19,14 +19,19 @@ from subbyte.device.arch import Arch
 from subbyte.families.planned import Function, Plan, Space
 from subbyte.families.topic import Topic
 from subbyte.info_record import InfoRecord
+from subbyte.numerics.fusion import NOTHING, Fusion
 from subbyte.numerics.thresholds import Thresholds
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.former_names import FormerNames
 from subbyte.spaces.knob import Value
 from subbyte.workload.conv import ConvWorkload
+from subbyte.workload.coverage import FOUR_BITS
+from subbyte.workload.operand import Operand
 
 __all__ = ["RETIRED", "Expected", "ExportParts", "Family", "Function", "PixelTile", "Plan", "Space"]
 
+ADDED = (*FOUR_BITS, Operand(8))
+"""Types of values that kernels can add before they round."""
 RETIRED = "retired"
 """Kind of reason of kernels that could be built when they were measured: their results are kept."""
 
@@ -195,7 +200,18 @@ class Family(FormerNames, ABC):
     removed: ClassVar[Mapping[str, Value]] = {}
     """Fields that records of earlier versions name and configurations no longer have, with their usual values."""
     fuses: ClassVar[bool] = False
-    """Its kernels can pool, add a residual and keep sums (:class:`subbyte.numerics.fusion.Fusion`)."""
+    """Its kernels can pool, add earlier sums and keep their own (:class:`subbyte.numerics.fusion.Fusion`)."""
+    adds_values: ClassVar[bool] = False
+    """Its kernels can add a tensor of int4, uint4 or int8 values before they round."""
+
+    def can_fuse(self, fusion: Fusion) -> bool:
+        """Whether its kernels can do what is to be fused: nothing, or parts that they know."""
+        if fusion == NOTHING:
+            return True
+        if fusion.added is None:
+            return self.fuses
+        return self.adds_values and replace(fusion, added=None) == NOTHING and fusion.added in ADDED
+
     special: ClassVar[bool] = False
     """Its kernels are made for some layers: of others nobody expects one, and its reason is of no interest."""
     slow_to_list: ClassVar[bool] = False
@@ -233,6 +249,8 @@ class Family(FormerNames, ABC):
         that skip them are expected to be faster."""
         return "no kernel of it skips zeros"
 
+    zero_spaces: ClassVar[Mapping[str, str]] = {}
+    """Sparsities of which it has kernels that leave out zeros -> kind of their space; ``blocks`` of any share."""
     finds_zeros: ClassVar[bool] = False
     """Its kernels find out while they run which products to leave out, of either operand: ``--sparsity condense``."""
 

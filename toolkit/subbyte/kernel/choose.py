@@ -11,7 +11,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from subbyte.arguments import checked, number
+from subbyte.arguments import checked, share
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import BuildFailed, InvalidInput, Unsupported, shown
@@ -19,11 +19,11 @@ from subbyte.families.base import Family, Plan
 from subbyte.families.registry import (
     asked_families,
     config_from_dict,
-    families,
     family_of,
     finding_zeros,
     newest_first,
     usual,
+    who_fuses,
 )
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.coverage import covered
@@ -32,11 +32,11 @@ from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.live_shares import between_shares
 from subbyte.kernel.own import Own, beaten, own_records, reason_of
 from subbyte.kernel.recommended import recommendation
-from subbyte.numerics.fusion import SEPARATOR
+from subbyte.numerics.fusion import SEPARATOR, Fusion
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
-from subbyte.workload.coverage import dense_types, int4_alone
+from subbyte.workload.coverage import dense_types, four_bits_alone, int4_twin
 from subbyte.workload.operand import DENSE
 from subbyte.workload.precision import INT4
 from subbyte.workload.sparsity import FOUND, with_sparsity
@@ -47,6 +47,8 @@ MANY = 5
 measured in 15 precisions on an H200 (benchmarks/notes/bits_papers.md, A5). Small products cross later."""
 BYTES = ("s8.", "u8.")
 """How the names of instructions begin that multiply values whole."""
+TWIN = "; measured on int4 values, which its instructions only read with another sign"
+"""Behind the reason of a kernel for uint4 values."""
 RECORDED_ON = "sm_90a"
 """The architecture that the recorded times are of."""
 
@@ -106,7 +108,7 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     target = arch_named(arch) if isinstance(arch, str) else arch
     if sparsity == FOUND:
         finding = finding_zeros(family)
-        family, reason = finding.name, None if density is None else finding.dense_at(found, number(density, "density"))
+        family, reason = finding.name, None if density is None else finding.dense_at(found, share(density, "density"))
         if reason is not None:
             dense = compile(found, target, output=output, clip=clip, requant=requant, reads=reads, writes=writes,
                             store=store, gpu=gpu)  # fmt: skip
@@ -121,7 +123,7 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
             kernel = Kernel(plan, reason=choice.reason + _what_wins(plan, target))
             if kernel.resources:  # built, and found without a fault
                 first = _expected(found, target, family)
-                if choice.measured or choice.family is first or int4_alone(found):  # no other was to be expected
+                if choice.measured or choice.family is first or four_bits_alone(found):  # no other was to be expected
                     return kernel
                 why = failed[0] if failed else first.covers(found, target)
                 return replace(kernel, reason=f"{choice.family.name} family, because {why}{own.left_text}")
@@ -153,14 +155,15 @@ def _nobody(workload: ConvWorkload, arch: Arch, family: str, output: str | None,
 
 def _why_not_fused(workload: ConvWorkload, arch: Arch, family: str, output: str) -> str:
     """Why the first kernel that would be tried does not fuse what an output names."""
-    able = [one for one in _first_families(workload, arch, family) if one.fuses and not one.hopeless(workload, arch)]
+    fusion = Fusion.of(output)
+    first = _first_families(workload, arch, family)
+    able = [one for one in first if one.can_fuse(fusion) and not one.hopeless(workload, arch)]
     for config in (config for one in able for config in islice(one.candidates(workload, arch), 1)):
         try:
             make_plan(workload, config, arch, output, None, "fixed")
         except Unsupported as error:
             return f": {error}"
-    names = " and ".join(one.name for one in families().values() if one.fuses)
-    return "" if able else f": only kernels of the {names} family fuse that"
+    return "" if able else f": {who_fuses(fusion)}"
 
 
 @checked
@@ -268,13 +271,16 @@ def _in_order(
 
     wanted = [one for one in _first_families(workload, arch, family) if one.hopeless(workload, arch) is None]
     recorded = _recorded(workload, arch, output)
+    twin = int4_twin(workload)
+    if not recorded and twin is not None:
+        recorded = [choice._replace(reason=choice.reason + TWIN) for choice in _recorded(twin, arch, output)]
     zeros = ""
     if not recorded and workload.precision.weights.sparsity != DENSE and wanted:
         reasons = [one.dense_instead(workload, arch) for one in wanted]
         if None not in reasons:  # a kernel that was measured on dense weights takes as long on these
             zeros = f"; it multiplies zeros too: {reasons[0]}"
-            types = dense_types(workload.precision)
-            recorded = _recorded(replace(workload, precision=types), arch, output)
+            dense = replace(workload, precision=dense_types(workload.precision))
+            recorded = _recorded(dense, arch, output) or _recorded(int4_twin(dense) or dense, arch, output)
     recorded = [choice._replace(reason=choice.reason + zeros) for choice in recorded]
     for choice in _with_own(own, recorded):
         if choice.family in wanted and fits(choice.family, choice.config):
@@ -312,7 +318,7 @@ def _fits(
     fused = output is not None and SEPARATOR in output
     if not fused and not any(forms.values()):
         return True
-    if fused and not family.fuses:
+    if output is not None and not family.can_fuse(Fusion.of(output)):
         return False
     try:
         plan = make_plan(workload, config, arch, output, None, "fixed")
@@ -362,7 +368,7 @@ def _what_wins(plan: Plan, arch: Arch) -> str:
     """Where kernels on bit planes are not the fastest way to these sums: what is, or is expected to be."""
     workload = plan.workload
     types = workload.precision
-    if int4_alone(workload) is None or arch.name != RECORDED_ON:
+    if four_bits_alone(workload) is None or arch.name != RECORDED_ON:
         return ""
     products = types.weights.bits * types.activations.bits
     recorded = recorded_best()
