@@ -39,6 +39,9 @@ class LayerTuner(Panel):
     :func:`subbyte.compile`. ``wait()`` blocks until the search has ended.
     """
 
+    _search: tuple[TuningHandle, threading.Thread] | None = None
+    _study: Study | None = None
+
     def __init__(
         self, workload: ConvWorkload | str = FIRST, *, arch: str = "sm_90a", trials: int = DEFAULT_TRIALS,
         runner: str | Runner = "auto", kind: str | None = None, store: str | os.PathLike[str] | None = None,
@@ -54,8 +57,6 @@ class LayerTuner(Panel):
             description="Start", button_style="primary", icon="play", tooltip="Search for a faster kernel of this layer"
         )
         self.status = ipywidgets.HTML()
-        self._search: tuple[TuningHandle, threading.Thread] | None = None
-        self._study: Study | None = None
         self._updates = Updates(self._show)
         self.button.on_click(lambda _button: self.start())
         self._row = ipywidgets.HBox([self.trials, self.button, self.status])
