@@ -108,8 +108,8 @@ def load(paths: Iterable[Path], landscapes: bool = False, leave_heldout: bool = 
     if landscapes:
         for layer, config, result in _landscapes():
             found.setdefault(layer, {}).setdefault(config, result)
-    kept = [_layer(layer, results) for layer, results in found.items()]
-    if not (kept := [one for one in kept if len(one.times) >= LEAST]):
+    kept = [one for layer, results in found.items() if len((one := _layer(layer, results)).times)]
+    if not any(len(one.times) >= LEAST for one in kept):
         raise InvalidInput(f"no layer with {LEAST} measured configurations in {', '.join(map(str, paths))}")
     return kept
 
@@ -239,9 +239,11 @@ def left_out(layers: Sequence[Layer], train: Callable[[Sequence[Layer]], Predict
 
 
 def regrets(layers: Sequence[Layer], said: Sequence[Rows]) -> dict[str, tuple[float, float]]:
-    """By layer: the regret of the first choice, and of the first few."""
+    """By layer of which enough was measured: the regret of the first choice, and of the first few."""
     found = {}
     for one, order in zip(layers, said, strict=True):
+        if len(one.times) < LEAST:
+            continue
         times = one.times[np.argsort(order, kind="stable")]
         found[one.workload.spec] = float(times[0] / times.min() - 1.0), float(times[:FEW].min() / times.min() - 1.0)
     return found

@@ -18,6 +18,7 @@ from subbyte.errors import InvalidInput
 from subbyte.gpu.borrowed import borrowed, stream_handle
 from subbyte.gpu.seen import HOST, Seen
 from subbyte.kernel.place import Place, Program, Run
+from subbyte.numerics.residual import source_of
 
 WORDS = ("int32", "uint32")
 _SLOT = 256
@@ -29,7 +30,7 @@ VECTOR = 16
 @dataclass(frozen=True)
 class Link:
     """One layer: what is launched, and the words of its inputs that stay, by argument name. ``residual`` is the number
-    of the layer whose kept sums it adds."""
+    of the layer whose kept sums or values it adds; -1 is what the first layer reads."""
 
     program: Program
     constants: Mapping[str, NDArray[Any]]
@@ -87,6 +88,11 @@ class DeviceLayer:
         self._layers = [self._placed(link) for link in links]
         self._residuals = [link.residual for link in links]
         self._launches = [link.program.launch for link in links]
+        self._added_later = {
+            link.residual
+            for link, launch in zip(links, self._launches, strict=True)
+            if link.residual is not None and source_of(_argument(launch, "Res").form) == "Out"
+        }
         self._pack, self._unpack = (None if one is None else _Lazy(place, one) for one in (ends.pack, ends.unpack))
 
     @property
@@ -178,10 +184,13 @@ class DeviceLayer:
             steps.append(_Step(self._pack.run(), [0, 0], [(1, source)], [(0, _X)]))
         turns = [memory.take(size) for size in self._between(words_out)]
         sums: dict[int, int] = {}
+        values: dict[int, int | None] = {-1: source}
         last = len(self._layers) - 1
         for number, ((run, held), launch) in enumerate(zip(self._layers, self._launches, strict=True)):
             step = _Step(run, [0] * len(launch.arguments), overlap=number > 0 and launch.dependent_launch)
             target = None if number == last and words_out else turns[number % 2]
+            if number in self._added_later:  # a place of its own: it outlasts the next layer
+                values[number] = target = memory.take(_argument(launch, "Out").nbytes)
             for index, argument in enumerate(launch.arguments):
                 if argument.name in held:
                     step.addresses[index] = held[argument.name]
@@ -192,6 +201,8 @@ class DeviceLayer:
                 elif argument.name == "Sum":
                     sums[number] = memory.take(argument.nbytes)
                     step.slots.append((index, sums[number]))
+                elif source_of(argument.form) == "Out":
+                    _from(step, index, values[self._residuals[number] or 0], _X)
                 else:
                     step.slots.append((index, sums[self._residuals[number] or 0]))
             steps.append(step)

@@ -160,17 +160,25 @@ class Kernel:
             plan = replace(self.plan, requant="fixed" if on_line else "general")
             return self if plan.parameter_form == self.plan.parameter_form else Kernel(plan, reason=self.reason)
         assert isinstance(requant, Requantization)
-        fast = operands.fast_words(replace(self.plan, requant="fixed").parameter_form, self.workload, requant)
+        if (requant.added is None) != (self.fusion.added is None):
+            said = "has no multiplier for one" if requant.added is None else "has a multiplier for one"
+            raise InvalidInput(
+                f"residual: the requantization {said} (added=), this kernel's output is {self.output}; one that adds "
+                f"values is such as {self.workload.precision.output.name}+addint4"
+            )
+        fixed, fast = replace(self.plan, requant="fixed"), None
+        if requant.added is None:
+            fast = operands.fast_words(fixed.parameter_form, self.workload, requant)
         plan = replace(self.plan, clip=requant.clip, requant="general" if fast is None else "fixed")
         return self if plan == self.plan else Kernel(plan, reason=self.reason)
 
     def pack(
         self, x: NDArray[np.int8], w: NDArray[np.int8], requant: Requantization | Thresholds | None = None,
-        residual: NDArray[np.int32] | None = None,
+        residual: NDArray[np.integer] | None = None,
     ) -> dict[str, NDArray[np.generic]]:  # fmt: skip
         """Input buffers by argument name: ``x`` [N,H,W,C] and ``w`` [K,R,S,C], values of the workload's types (int4:
-        int8, -8..7) or their :class:`~subbyte.numerics.PlaneWords` in any layout; ``residual`` int32 [N,P,Q,channels]
-        where one is added. Raises InvalidInput.
+        int8, -8..7) or their :class:`~subbyte.numerics.PlaneWords` in any layout; ``residual``, where one is added,
+        sums int32 [N,P,Q,channels] or values int8 [N,P,Q,K]. Raises InvalidInput.
         """
         types = self.workload.precision
         x, w = (operands.as_values(x, types.activations, "x"), operands.as_values(w, types.weights, "w"))
@@ -182,12 +190,16 @@ class Kernel:
             if requant is None:
                 raise InvalidInput(f"output {self.output} needs requant=, such as {_REQUANTIZATION}")
             buffers["Prm"] = operands.parameter_words(self.argument("Prm"), self.workload, requant, w)
-        if (residual is not None) != (self.fusion.residual > 0):
+        fused = self.fusion
+        adds = fused.residual > 0 or fused.added is not None
+        if (residual is not None) != adds:
             raise InvalidInput(
-                f"residual {'missing' if residual is None else 'given'}: this kernel's output is {self.output}, with "
-                f"{self.fusion.residual} channels of a residual; `run_layer` takes one"
+                f"residual {'missing' if residual is None else 'given'}: this kernel's output is {self.output}, "
+                f"{'which adds one' if adds else 'without a residual'}; `run_layer` takes one"
             )
-        if residual is not None:
+        if residual is not None and fused.added is not None:
+            buffers["Res"] = operands.added_words(self.argument("Res"), self.workload, fused.added, residual)
+        elif residual is not None:
             buffers["Res"] = operands.residual_words(self.argument("Res"), self.workload, self.fusion, residual)
         return buffers
 
@@ -199,7 +211,7 @@ class Kernel:
         self, x: Array, w: object, requant: Requantization | Thresholds | None = None, device: str = "auto"
     ) -> Array:
         """Convolve: ``x`` int8 [N,H,W,C] with ``w`` int8 [K,R,S,C], values of the workload's types (int4: -8..7), on
-        ``device``, which is ``auto`` (a GPU this kernel fits, else the CPU), ``cuda:0`` or ``emulator``.
+        ``device``: ``auto`` (a GPU this kernel fits, else the CPU), ``cuda:0`` or ``emulator``.
 
         This is the checking path: every value is looked at, arrays on a GPU go through the host, and a kernel on a
         GPU runs twice, on outputs that were poisoned, and is waited for. :meth:`on_device` does none of this.

@@ -16,6 +16,7 @@ from subbyte.kernel.device_layer import DeviceLayer, Ends, Link
 from subbyte.kernel.operands import check_channels
 from subbyte.kernel.place import place_for
 from subbyte.numerics import Requantization, Thresholds, check_values
+from subbyte.workload.coverage import FOUR_BITS
 from subbyte.workload.operand import Operand
 from subbyte.workload.precision import SUMS
 
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 
 def on_device(kernel: Kernel, w: object, requant: Requantization | Thresholds | None, device: str) -> DeviceLayer:
     """See :meth:`Kernel.on_device`."""
-    if kernel.fusion.sums:
-        raise Unsupported(f"output {kernel.output}: sums of other layers are read or kept; use Chain(...).on_device")
+    if kernel.fusion.sums or kernel.fusion.added is not None:
+        raise Unsupported(f"output {kernel.output}: it reads or keeps what other layers have; use Chain(...).on_device")
     host, _ = to_host(w, "w")
     wl = kernel.workload
     check_values(host, "w", wl.precision.weights, (wl.k, wl.r, wl.s, wl.c))
@@ -66,16 +67,17 @@ def ends_of(first: Kernel, last: Kernel) -> Ends:
     sums = last.output == SUMS
     gives = SUMS if sums else out.precision.output.dtype
     try:
-        _require_int4(into.precision.activations)
-        pack = packing(first.argument("A").form, takes, first.arch)
-        if not sums:
-            _require_int4(out.precision.output)
-        unpack = unpacking(last.argument("Out").form, returns, last.arch, gives)
+        signed = _sign_of(into.precision.activations)
+        pack = packing(first.argument("A").form, takes, first.arch, signed=signed)
+        signed = True if sums else _sign_of(out.precision.output)
+        unpack = unpacking(last.argument("Out").form, returns, last.arch, gives, signed=signed)
     except Unsupported as error:
         return Ends(takes, returns, gives, None, None, str(error))
     return Ends(takes, returns, gives, pack, unpack, pack_alignment=pack.plan.alignment)
 
 
-def _require_int4(operand: Operand) -> None:
-    if (operand.bits, operand.least) != (4, -8):
+def _sign_of(operand: Operand) -> bool:
+    """Whether a type of four bits has a sign. Raises Unsupported for others."""
+    if operand.dense not in FOUR_BITS:
         raise Unsupported(f"values of type {operand}: conversions on the device are of int4; Kernel.run takes others")
+    return operand.least < 0
