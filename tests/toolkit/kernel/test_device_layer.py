@@ -153,7 +153,7 @@ def test_weights_and_devices_that_do_not_fit_are_refused():
     with pytest.raises(MissingDependency):
         kernel.on_device(weights[0], requants[0], "cuda:0")
     fused = _best("n8h8w8c128k128r3s3p1:w1a1", "bipolar1+keep")
-    with pytest.raises(Unsupported, match="sums of other layers are read or kept"):
+    with pytest.raises(Unsupported, match="reads or keeps what other layers have"):
         fused.on_device(weights[0], None, "emulator")
 
 
