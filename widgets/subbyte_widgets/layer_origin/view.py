@@ -56,8 +56,10 @@ class LayerOrigin(View):
         """Draw another layer; what cannot be drawn is said in the view."""
         try:
             expect(self, source, (Origin, ConvWorkload, str), "give a layer, or what subbyte.origin gives")
-            known = isinstance(source, Origin)
-            record = source if known else origin(source, self.arch, store=self.store, gpu=self.gpu)
+            if isinstance(source, Origin):
+                record = source
+            else:
+                record = origin(source, self.arch, store=self.store, gpu=self.gpu)
         except SubbyteError as problem:
             self.error = str(problem)
             return

@@ -15,7 +15,7 @@ from typing import Any
 
 from subbyte.device.arch import Arch
 from subbyte.families.base import Expected
-from subbyte.families.wgmma import model
+from subbyte.families.wgmma import batches, model
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.workload import ConvWorkload
 
@@ -47,10 +47,7 @@ def written(judged: Mapping[str, float], records: list[str]) -> dict[str, Any]:
 
 def expected_time(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> Expected:
     """What is expected of a configuration: by the model with its error bar, or what it took at another batch."""
-    winner = model.won(layer, arch)
-    if winner is not None and winner.config == config:
-        return Expected(winner.microseconds, DEVICE)
-    time, off = model.expected(layer, config, arch), ratios()
-    if not off:
+    (time, measured), off = batches.time_of(layer, config, arch), ratios()
+    if measured or not off:
         return Expected(time, DEVICE)
     return Expected(time, DEVICE, time * min(*off, 1.0), time * max(*off, 1.0), len(off))
