@@ -1,0 +1,48 @@
+"""How to schedule a kernel that multiplies windows from shared memory."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from subbyte.spaces.configuration import Configuration, configuration
+from subbyte.spaces.knob import flag, knob, whole
+
+TILE_PIXELS = 8
+"""Output pixels, of 8 images each, that are the 64 rows of an instruction."""
+
+
+@configuration
+class WindowsConfig(Configuration):
+    """A schedule of the windows family (wgmma s8, sm_90a): pixels are the rows of an instruction, output channels its
+    columns, and both operands come from shared memory. A tile is 8 output pixels of one output row, for 8 images; a
+    turn is a group of output rows in a segment. Each warpgroup writes the windows of its turns, and multiplies them, by
+    itself."""
+
+    prefix: ClassVar[str] = "win-"
+
+    tile_rows: int = knob(
+        "tr", whole(1, 4), "output rows of a turn, whose tiles a warpgroup sums up together: 1, 2 or 4", default=2,
+        always=True,
+    )  # fmt: skip
+    filters: int = knob(
+        "oc", whole(32, 128), "output channels of a block, and of an instruction: 32, 64, 96 or 128", default=64,
+        always=True,
+    )  # fmt: skip
+    consumers: int = knob("co", whole(1, 8), "warpgroups of a block, which share weights", default=1, always=True)
+    segments: int = knob("sg", whole(), "parts of an output row, each a turn of its own", default=1, always=True)
+    turns: int = knob(
+        "tu", whole(1, 256), "turns of a warpgroup, one after the other: down a segment, then on with the next one",
+        default=1, always=True,
+    )  # fmt: skip
+    ahead: int = knob(
+        "ah", flag(), "1 = the words of a turn are read while the turn before it is multiplied", default=0
+    )
+    min_blocks: int = knob(
+        "mb", whole(1, 8), "blocks of a multiprocessor that the compiler keeps registers free for", default=1
+    )
+    dependent_launch: int = knob("pdl", flag(), "1 = may start before the kernel before it has ended", default=1)
+
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return 128 * self.consumers

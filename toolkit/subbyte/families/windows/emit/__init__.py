@@ -1,0 +1,1 @@
+"""The CUDA text of the windows family."""

@@ -1,0 +1,80 @@
+"""The TIRx function of a kernel: each warpgroup writes the windows of its turns, multiplies and requantizes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script import tirx as T
+
+from subbyte.families.windows.emit.block import Block, Turn, coordinates, turn_of
+from subbyte.families.windows.emit.constants import begin_sums, set_up
+from subbyte.families.windows.emit.epilogue import Epilogue
+from subbyte.families.windows.emit.multiply import Multiplier
+from subbyte.families.windows.emit.windows import Writer
+from subbyte.families.windows.plan import WindowsPlan
+from subbyte.tirx import instructions as op
+from subbyte.tirx.emit import bind, every, loop, when
+from subbyte.tirx.function import kernel_function
+
+
+def windows_kernel(plan: WindowsPlan) -> Any:
+    """The TIRx function of a plan."""
+    return kernel_function(plan, plan.config.min_blocks, _body)
+
+
+def _body(plan: WindowsPlan, activations: Any, output: Any, parameters: Any, weights: Any) -> None:
+    block = coordinates(plan, activations, output, parameters, weights)
+    with when(block.thread == 0):
+        set_up(block)
+    if plan.config.dependent_launch:
+        op.allow_next_launch()
+        op.wait_for_previous_launch()
+    writer = Writer(block)
+    with when(_exists(plan, block.first_turn)):
+        writer.read(turn_of(plan, block.first_turn))
+    T.evaluate(T.cuda.cta_sync())
+    block.wait()
+    if plan.begun:
+        begin_sums(block)
+        op.async_fence()
+        T.evaluate(T.cuda.cta_sync())
+    multiplier, epilogue = Multiplier(block), Epilogue(block)
+    if plan.config.turns == 1:
+        with when(_exists(plan, block.first_turn)):
+            writer.write(T.uint32(0))
+            _tiles(block, multiplier, epilogue, T.uint32(0), turn_of(plan, block.first_turn))
+        return
+    with loop("turn", plan.config.turns, T.serial) as turn:
+        number = bind("number", block.first_turn + turn)
+        with when(_exists(plan, number)):
+            buffer = bind("buffer", T.cast(turn % 2, "uint32"))
+            if not plan.config.ahead:
+                with when(turn > 0):
+                    writer.read(turn_of(plan, number))
+            writer.write(buffer)
+            if plan.config.ahead:
+                with when(every([turn + 1 < plan.config.turns, *_conditions(plan, number + 1)])):
+                    writer.read(turn_of(plan, number + 1))
+            _tiles(block, multiplier, epilogue, buffer, turn_of(plan, number))
+
+
+def _conditions(plan: WindowsPlan, number: Any) -> list[Any]:
+    whole = plan.config.turns * plan.config.consumers
+    return [number < plan.all_turns] if plan.all_turns % whole else []
+
+
+def _exists(plan: WindowsPlan, number: Any) -> Any:
+    """The layer has a turn of this number."""
+    return every(_conditions(plan, number))
+
+
+def _tiles(block: Block, multiplier: Multiplier, epilogue: Epilogue, buffer: Any, turn: Turn) -> None:
+    """All tiles of a turn."""
+    plan = block.plan
+    with loop("tile", plan.tiles, T.serial) as tile:
+        inside: list[Any] = []
+        if plan.strings.units % plan.segment_units:
+            inside.append(turn.segment * plan.segment_units + tile // plan.strings.phases < plan.strings.units)
+        with when(every(inside)):
+            sums = multiplier.multiply(buffer, tile)
+            epilogue.store(sums, turn, tile)

@@ -1,0 +1,63 @@
+"""A tile's sums: windows by weights, both in shared memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script import tirx as T
+
+from subbyte.families.windows.config import TILE_PIXELS
+from subbyte.families.windows.emit.block import Block
+from subbyte.families.windows.strings import STRIP_BYTES
+from subbyte.tirx import instructions as op
+from subbyte.tirx.emit import bind, registers
+
+CORE = 128
+"""Bytes of a core matrix: 8 rows or columns by 16 bytes of K (PTX ISA, shared-memory matrix layout, no swizzle). Of
+weights both of a step's K lie behind each other, then the next 8 channels; of windows a piece is one."""
+
+
+class Multiplier:
+    """Descriptors of both operands, and the instructions of a tile."""
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        weights = registers("descriptor", 1)
+        op.describe(weights[0], block.base, CORE // 16 << 16)
+        self.weights = bind("weights_at", weights[0])
+
+    def multiply(self, buffer: Any, tile: Any) -> Any:
+        """Emit all products of a tile of each of the turn's output rows; its sums, those of a row behind each other."""
+        plan, lay = self.block.plan, self.block.plan.strings
+        sums = registers("sums", plan.config.tile_rows * plan.row_sums)
+        started = registers("started", plan.config.tile_rows)
+        for row in range(plan.config.tile_rows):
+            T.buffer_store(started, T.uint32(0), [row])
+        phase, unit = tile % lay.phases, tile // lay.phases
+        first = unit * (TILE_PIXELS * lay.pixel_words) + phase * lay.advance // 8
+        address = self.block.buffer_address(buffer) + T.cast(first * lay.string_bytes, "uint32")
+        windows = registers("windows", 1)
+        op.describe(windows[0], address, 0)
+        at = bind("windows_at", windows[0])
+        weights = self.weights
+        if lay.phases > 1:
+            weights = bind("phase_at", weights + T.cast(phase * (plan.phase_bytes // 16), "uint32"))
+        op.wgmma_fence()
+        for row in range(plan.config.tile_rows):
+            mine = [sums[row * plan.row_sums + i] for i in range(plan.row_sums)]
+            for step in range(lay.steps):
+                # The last step of an odd number of pieces reads its piece twice, the second time by zeros.
+                both = 2 * step + 1 < lay.row_words * lay.pieces
+                low = (row * plan.row_bytes + step * 2 * STRIP_BYTES) // 16 + ((STRIP_BYTES // 16 << 16) if both else 0)
+                pixels = _descriptor(at + T.uint32(low), lay.pixel_words * lay.string_bytes)
+                values = _descriptor(weights + T.uint32(step * plan.step_bytes // 16), 2 * CORE)
+                op.emit(T.ptx[plan.atom.ptx](*mine, pixels, values, T.ptx.pred(started[row])))
+                T.buffer_store(started, T.uint32(1), [row])
+        op.wgmma_commit()
+        op.wgmma_wait(0)
+        return sums
+
+
+def _descriptor(low: Any, distance: int) -> Any:
+    """A descriptor: ``distance`` bytes from 8 rows or columns to the next 8."""
+    return T.uint64(distance // 16 << 32) | T.cast(low, "uint64")

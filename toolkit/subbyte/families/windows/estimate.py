@@ -1,0 +1,81 @@
+"""How long a kernel takes, roughly: what its warpgroups multiply, issue, copy and store.
+
+Products of some warpgroups run beside the instructions of others, but share the issue slots with them: most of both
+counts.
+"""
+
+from __future__ import annotations
+
+from math import log2
+
+from subbyte.families.windows.plan import WindowsPlan
+from subbyte.families.windows.rules import registers_needed
+from subbyte.workload.conv import BATCH_GROUP, ceil_div
+
+MULTIPROCESSORS = 132
+START_CYCLES = 2400.0
+"""From one launch to the next: launch, first bytes, last stores."""
+BLOCK_CYCLES = 1200.0
+"""Of a block beside its turns: barriers, weights, first words."""
+STORED = 18.0
+"""Bytes of a multiprocessor in a cycle to memory, all of them at once."""
+PER_STRING, PER_PART, PER_STEP, PER_SUM, PER_TILE, PER_TURN = 8.0, 1.6, 4.0, 1.7, 24.0, 80.0
+"""Instructions of a warp: a string; a word of it, with the words that it is made of; a wgmma; a sum; a tile; a turn."""
+ALONE = 0.6
+"""Share of its instructions' latency that a warpgroup without a neighbour does not hide."""
+FEATURES = ("estimate", "products", "instructions", "written", "waves", "resident", "shared")
+
+
+def product_cycles(filters: int) -> float:
+    """Of an s8 wgmma with both operands in shared memory (measured on an H200)."""
+    return max(filters / 2, 16 + filters / 4)
+
+
+def resident(plan: WindowsPlan) -> int:
+    """Blocks that a multiprocessor has at a time."""
+    arch, threads = plan.arch, plan.config.threads
+    registers = ceil_div(registers_needed(plan), 8) * 8
+    room = arch.shared_per_sm // (plan.shared_bytes + arch.shared_per_sm - arch.shared_per_block)
+    return max(1, min(room, arch.threads_per_sm // threads, arch.registers_per_sm // (threads * registers)))
+
+
+def products(plan: WindowsPlan) -> float:
+    """Tensor Core cycles of a turn."""
+    return plan.tiles * plan.config.tile_rows * plan.strings.steps * product_cycles(plan.config.filters)
+
+
+def instructions(plan: WindowsPlan) -> float:
+    """Instructions of a turn that a scheduler issues."""
+    config, lay = plan.config, plan.strings
+    written = plan.passes * (PER_STRING + config.tile_rows * len(lay.parts) * PER_PART)
+    each = config.tile_rows * (lay.steps * PER_STEP + plan.row_sums * PER_SUM + PER_TILE)
+    return PER_TURN + written + plan.tiles * each
+
+
+def written(plan: WindowsPlan) -> float:
+    """Bytes of strings of a turn."""
+    return plan.buffer_bytes
+
+
+def estimated_cycles(plan: WindowsPlan) -> float:
+    """A rough count of cycles."""
+    config, together = plan.config, resident(plan)
+    blocks = plan.blocks
+    waves = ceil_div(blocks, MULTIPROCESSORS * together)
+    beside = min(together, ceil_div(blocks, MULTIPROCESSORS))
+    work, issue = products(plan), instructions(plan)
+    each = (max(work, issue) + 0.5 * min(work, issue)) * config.consumers * config.turns * beside
+    latency = ALONE * (work + issue) + 600 * config.turns / max(1, beside * config.consumers)
+    outside = BLOCK_CYCLES + plan.weight_bytes * beside / 40
+    w = plan.workload
+    stored = w.batch_groups * BATCH_GROUP * w.p * w.q * w.padded_filters / 2 / (MULTIPROCESSORS * STORED)
+    return START_CYCLES + max(waves * (each + latency + outside), stored)
+
+
+def feature_row(plan: WindowsPlan) -> list[float]:
+    """What a cost model sees."""
+    found = (
+        estimated_cycles(plan), products(plan), instructions(plan), written(plan),
+        ceil_div(plan.blocks, MULTIPROCESSORS), resident(plan), plan.shared_bytes,
+    )  # fmt: skip
+    return [log2(1 + value) for value in found]

@@ -1,0 +1,228 @@
+"""The plan of a kernel that multiplies windows from shared memory: sizes, places in shared memory, index maps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from subbyte.device.arch import Arch
+from subbyte.device.atoms import Atom
+from subbyte.device.launch import Argument, Launch
+from subbyte.families.windows.config import WindowsConfig
+from subbyte.families.windows.strings import SCALE_LOG2, Strings, strings
+from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
+from subbyte.workload.precision import SUMS
+
+STEP_BYTES = 32
+"""Of an output channel's weights in a step, as bytes: K of an instruction."""
+FORM = "windows"
+"""How the form of the weights begins."""
+LINES = 3
+"""Rows of parameters."""
+
+
+class WindowsAtom(Atom):
+    """The matrix instruction, whose weights are bytes as they are."""
+
+    @property
+    def scale_log2(self) -> int:
+        """Activations are the values times 16."""
+        return SCALE_LOG2
+
+
+@dataclass(frozen=True)
+class WindowsPlan:
+    """Everything about one kernel that can be known before generating it."""
+
+    workload: ConvWorkload
+    config: WindowsConfig
+    arch: Arch
+    output: str = "int4"
+    clip: tuple[int, int] = (-8, 7)
+    requant: str = "fixed"
+
+    @property
+    def strings(self) -> Strings:
+        """How windows are written."""
+        return strings(self.workload)
+
+    @property
+    def atom(self) -> WindowsAtom:
+        """The matrix instruction."""
+        n = self.config.filters
+        ptx = f"wgmma.mma_async.sync.aligned.m64n{n}k32.s32.s8.s8"
+        return WindowsAtom(f"s8.wgmma.m64n{n}k32", ptx, 8, 1, True, 90)
+
+    @property
+    def layout(self) -> str:
+        """Of outputs in memory."""
+        return "nhwcnc"
+
+    @property
+    def columns(self) -> int:
+        """Output channels of a block."""
+        return self.config.filters
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of output pixels of a turn."""
+        return self.config.tile_rows, self.segment_units * self.strings.unit_pixels
+
+    # ---- turns ------------------------------------------------------------------------------------------------------
+
+    @property
+    def segment_units(self) -> int:
+        """Units of an output row in a turn."""
+        return ceil_div(self.strings.units, self.config.segments)
+
+    @property
+    def tiles(self) -> int:
+        """Tiles of a turn in an output row."""
+        return self.segment_units * self.strings.phases
+
+    @property
+    def row_groups(self) -> int:
+        """Groups of ``tile_rows`` output rows of an image."""
+        return ceil_div(self.workload.p, self.config.tile_rows)
+
+    @property
+    def all_turns(self) -> int:
+        """Of the layer and a slice of output channels."""
+        return self.workload.batch_groups * self.config.segments * self.row_groups
+
+    @property
+    def slices(self) -> int:
+        """Blocks that share the output channels of a pixel."""
+        return self.workload.padded_filters // self.config.filters
+
+    @property
+    def row_sums(self) -> int:
+        """Sums of a thread for a tile."""
+        return self.config.filters // 2
+
+    # ---- input ------------------------------------------------------------------------------------------------------
+
+    @property
+    def turn_rows(self) -> int:
+        """Input rows of a turn."""
+        return (self.config.tile_rows - 1) * self.workload.stride + self.workload.r
+
+    @property
+    def turn_strings(self) -> int:
+        """Strings of an output row of a turn."""
+        return self.strings.words(self.segment_units)
+
+    @property
+    def passes(self) -> int:
+        """Times that a warpgroup writes strings of a turn, one of each row by a thread."""
+        return ceil_div(self.turn_strings * BATCH_GROUP, 128)
+
+    # ---- shared memory, in bytes ------------------------------------------------------------------------------------
+
+    @property
+    def step_bytes(self) -> int:
+        """Weights of a step."""
+        return self.config.filters * STEP_BYTES
+
+    @property
+    def phase_bytes(self) -> int:
+        """Weights of a phase."""
+        return self.strings.steps * self.step_bytes
+
+    @property
+    def weight_bytes(self) -> int:
+        """Weights of a block."""
+        return self.strings.phases * self.phase_bytes
+
+    @property
+    def parameter_base(self) -> int:
+        """Requantization parameters: three rows of ``filters`` words."""
+        return self.weight_bytes
+
+    @property
+    def parameter_bytes(self) -> int:
+        """Their bytes."""
+        return 0 if self.output == SUMS else LINES * 4 * self.config.filters
+
+    @property
+    def begun(self) -> bool:
+        """Sums begin with what the floating-point form of requantization adds to them."""
+        return self.output != SUMS and self.requant == "fixed"
+
+    @property
+    def strings_base(self) -> int:
+        """The first buffer of strings."""
+        return ceil_div(self.parameter_base + self.parameter_bytes, 128) * 128
+
+    @property
+    def row_bytes(self) -> int:
+        """Strings of an output row."""
+        return self.turn_strings * self.strings.string_bytes
+
+    @property
+    def buffer_bytes(self) -> int:
+        """Strings of a turn."""
+        return self.config.tile_rows * self.row_bytes
+
+    @property
+    def buffers(self) -> int:
+        """Of a warpgroup."""
+        return min(2, self.config.turns)
+
+    @property
+    def barrier_base(self) -> int:
+        """The barrier that counts the bytes of weights and parameters."""
+        return self.strings_base + self.config.consumers * self.buffers * self.buffer_bytes
+
+    @property
+    def shared_bytes(self) -> int:
+        """Dynamic shared memory of a block in bytes."""
+        return self.barrier_base + 8
+
+    # ---- global memory ----------------------------------------------------------------------------------------------
+
+    @property
+    def slice_words(self) -> int:
+        """Words of a block's weights."""
+        return self.weight_bytes // 4
+
+    def output_word(self, group: Any, row: Any, col: Any, block: Any, image: Any) -> Any:
+        """First of the four words of 32 output channels of one image's pixel."""
+        w = self.workload
+        return (((group * w.p + row) * w.q + col) * w.filter_blocks + block) * (BATCH_GROUP * 4) + image * 4
+
+    # ---- launch -----------------------------------------------------------------------------------------------------
+
+    @property
+    def parameter_form(self) -> str:
+        """Form of the requantization parameters."""
+        return f"begun{SCALE_LOG2}most{self.strings.begins_with}" if self.requant == "fixed" else "general"
+
+    @property
+    def weight_form(self) -> str:
+        """What decides the words of the weights: the layer, and the output channels of a block."""
+        return f"{FORM} {self.workload.spec} {self.config.filters}"
+
+    @property
+    def blocks(self) -> int:
+        """All blocks of the launch."""
+        return ceil_div(self.all_turns, self.config.turns * self.config.consumers) * self.slices
+
+    @cached_property
+    def launch(self) -> Launch:
+        """Grid, block and arguments."""
+        w, form = self.workload, self.strings.form
+        packed = w.batch_groups * BATCH_GROUP * w.p * w.q * w.filter_blocks * 4
+        words = w.batch_groups * form.rows * form.words * BATCH_GROUP
+        arguments = [Argument("A", "uint32", (words,), "in", form.text)]
+        if self.output == SUMS:
+            arguments.append(Argument("Out", "int32", (packed * 8,), "out", self.layout))
+        else:
+            arguments.append(Argument("Out", "uint32", (packed,), "out", self.layout))
+            arguments.append(Argument("Prm", "int32", (LINES * w.padded_filters,), "in", self.parameter_form))
+        arguments.append(Argument("Wt", "uint32", (self.slices * self.slice_words,), "in", self.weight_form))
+        return Launch(
+            "conv_kernel", (self.blocks, 1, 1), (self.config.threads, 1, 1), self.shared_bytes, tuple(arguments), 1,
+            bool(self.config.dependent_launch),
+        )  # fmt: skip

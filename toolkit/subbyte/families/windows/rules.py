@@ -1,0 +1,128 @@
+"""Which kernels of the windows family can be built, and why the others cannot: one rule, one reason each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from subbyte.device.arch import Arch
+from subbyte.families.shared.reasons import first_reason
+from subbyte.families.windows.plan import WindowsPlan
+from subbyte.families.windows.strings import PIXEL_CHANNELS, strings
+from subbyte.workload.conv import BATCH_GROUP, ConvWorkload
+from subbyte.workload.coverage import int4_alone, largest_tensor, too_large
+
+MOST_CHANNELS = PIXEL_CHANNELS[-1]
+MOST_TAPS = 11
+"""Rows and columns of a kernel: AlexNet's first layer has 11."""
+REGISTER_OVERHEAD = 26
+"""Registers of a thread beside its sums, packed words, parameters and words of input: addresses, coordinates."""
+MOST_INSTRUCTIONS = 256
+"""Matrix instructions of a turn's tiles: they are written out."""
+GRID_LIMIT = (1 << 31) - 1
+DESCRIBED = 1 << 18
+"""Bytes of shared memory that a descriptor reaches."""
+
+
+@cache
+def hopeless(workload: ConvWorkload, arch: Arch) -> str | None:
+    """Why no configuration can be built, whatever it is; None when some may."""
+    w = workload
+    if not arch.warpgroups:
+        return f"atom: wgmma exists on sm_90a alone, not on {arch.name}"
+    if w.c > MOST_CHANNELS:
+        return f"not covered: {w.c} input channels; windows kernels take 1 to {MOST_CHANNELS}, wgmma kernels any"
+    if max(w.r, w.s) > MOST_TAPS:
+        return f"not covered: {w.r}x{w.s}: windows kernels have at most {MOST_TAPS} rows and columns"
+    if w.dilation > 1:
+        return f"not covered: dilation {w.dilation}: the taps of a window share words where they are neighbours"
+    form = strings(w).form
+    stored = w.batch_groups * BATCH_GROUP * form.rows * form.words
+    return int4_alone(w) or _pattern(w) or too_large(max(stored, largest_tensor(w)))
+
+
+def _pattern(workload: ConvWorkload) -> str | None:
+    weights = workload.precision.weights
+    return None if weights.group is None else f"operands: {weights} have zeros to skip, windows kernels multiply them"
+
+
+def _layer(plan: WindowsPlan) -> str | None:
+    return hopeless(plan.workload, plan.arch)
+
+
+def _index(plan: WindowsPlan) -> str | None:
+    if plan.blocks > GRID_LIMIT:
+        return f"grid: {plan.blocks} blocks exceed {GRID_LIMIT}; split the batch"
+    return too_large(max(argument.nbytes // 4 for argument in plan.launch.arguments))
+
+
+def _tiles(plan: WindowsPlan) -> str | None:
+    config, w = plan.config, plan.workload
+    if config.tile_rows == 3:
+        return "divisibility: tile_rows is 1, 2 or 4, which divide the rows that are stored"
+    if config.tile_rows >= 2 * w.p:
+        return f"divisibility: tiles of {config.tile_rows} rows are twice the {w.p} there are"
+    if config.filters not in (32, 64, 96, 128):
+        return f"divisibility: {config.filters} output channels of a block; allowed: 32, 64, 96, 128"
+    if w.padded_filters % config.filters:
+        return f"divisibility: {config.filters} output channels of a block do not divide {w.padded_filters}"
+    if config.turns > plan.all_turns:
+        return f"divisibility: {config.turns} turns of the {plan.all_turns} there are"
+    if (config.segments - 1) * plan.segment_units >= plan.strings.units:
+        return f"divisibility: {config.segments} segments leave one without any of {plan.strings.units} units of a row"
+    if (config.consumers - 1) * config.turns >= plan.all_turns:
+        return f"divisibility: {config.consumers} warpgroups leave one without any of {plan.all_turns} turns"
+    return None
+
+
+def _code(plan: WindowsPlan) -> str | None:
+    count = plan.config.tile_rows * plan.strings.steps
+    return f"code size: {count} matrix instructions exceed {MOST_INSTRUCTIONS}" if count > MOST_INSTRUCTIONS else None
+
+
+def registers_allowed(plan: WindowsPlan) -> int:
+    """Of a thread."""
+    resident = plan.config.threads * plan.config.min_blocks
+    return min(plan.arch.registers_per_thread, plan.arch.registers_per_sm // resident // 8 * 8)
+
+
+def registers_needed(plan: WindowsPlan) -> int:
+    """Of a thread, about."""
+    config, lay = plan.config, plan.strings
+    parameters = config.filters // 2 if plan.begun else 24
+    read = plan.passes * plan.turn_rows
+    written = len(lay.parts) * (1 if lay.workload.stride > 1 else config.tile_rows)
+    multiplied = config.tile_rows * (plan.row_sums + config.filters // 16)
+    ahead = read if config.ahead else 0
+    return REGISTER_OVERHEAD + parameters + max(multiplied + ahead, read + written)
+
+
+def _registers(plan: WindowsPlan) -> str | None:
+    needed, allowed = registers_needed(plan), registers_allowed(plan)
+    return f"registers: about {needed} of a thread needed, {allowed} allowed" if needed > allowed else None
+
+
+def _threads(plan: WindowsPlan) -> str | None:
+    resident = plan.config.threads * plan.config.min_blocks
+    most = plan.arch.threads_per_sm
+    return f"threads: {resident} of a multiprocessor exceed {most}" if resident > most else None
+
+
+def _shared(plan: WindowsPlan) -> str | None:
+    most = plan.arch.shared_per_block
+    if plan.shared_bytes > most:
+        return f"shared memory: {plan.shared_bytes} bytes exceed the {most} of a block on {plan.arch.name}"
+    together = plan.config.min_blocks * (plan.shared_bytes + (plan.arch.shared_per_sm - plan.arch.shared_per_block))
+    if plan.config.min_blocks > 1 and together > plan.arch.shared_per_sm:
+        return f"shared memory: {together} bytes of {plan.config.min_blocks} blocks exceed {plan.arch.shared_per_sm}"
+    return None
+
+
+RULES: tuple[Callable[[WindowsPlan], str | None], ...] = (
+    _layer, _tiles, _index, _code, _threads, _registers, _shared,
+)  # fmt: skip
+
+
+def why_not(plan: WindowsPlan) -> str | None:
+    """The reason why this plan cannot be built, beginning with its kind and a colon; None when it can."""
+    return first_reason(RULES, plan)
