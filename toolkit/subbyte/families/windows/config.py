@@ -21,7 +21,11 @@ class WindowsConfig(Configuration):
     prefix: ClassVar[str] = "win-"
 
     tile_rows: int = knob(
-        "tr", whole(1, 4), "output rows of a turn, whose tiles a warpgroup sums up together: 1, 2 or 4", default=2,
+        "tr", whole(1, 4), "output rows of a turn: 1, 2 or 4; input rows that they share are read once", default=2,
+        always=True,
+    )  # fmt: skip
+    together: int = knob(
+        "tg", whole(1, 4), "output rows of them whose tiles a warpgroup sums up together: 1, 2 or 4", default=1,
         always=True,
     )  # fmt: skip
     filters: int = knob(
@@ -37,6 +41,10 @@ class WindowsConfig(Configuration):
     ahead: int = knob(
         "ah", flag(), "1 = the words of a turn are read while the turn before it is multiplied", default=0
     )
+    buffers: int = knob(
+        "bu", whole(1, 2), "turns of a warpgroup whose windows have room: with 1 its warps wait for each other at the "
+        "end of a turn", default=1,
+    )  # fmt: skip
     min_blocks: int = knob(
         "mb", whole(1, 8), "blocks of a multiprocessor that the compiler keeps registers free for", default=1
     )

@@ -168,7 +168,7 @@ class WindowsPlan:
     @property
     def buffers(self) -> int:
         """Of a warpgroup."""
-        return min(2, self.config.turns)
+        return min(self.config.buffers, self.config.turns)
 
     @property
     def barrier_base(self) -> int:

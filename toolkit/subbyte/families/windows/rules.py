@@ -15,7 +15,7 @@ from subbyte.workload.coverage import int4_alone, largest_tensor, too_large
 MOST_CHANNELS = PIXEL_CHANNELS[-1]
 MOST_TAPS = 11
 """Rows and columns of a kernel: AlexNet's first layer has 11."""
-REGISTER_OVERHEAD = 26
+REGISTER_OVERHEAD = 20
 """Registers of a thread beside its sums, packed words, parameters and words of input: addresses, coordinates."""
 MOST_INSTRUCTIONS = 256
 """Matrix instructions of a turn's tiles: they are written out."""
@@ -60,6 +60,10 @@ def _tiles(plan: WindowsPlan) -> str | None:
     config, w = plan.config, plan.workload
     if config.tile_rows == 3:
         return "divisibility: tile_rows is 1, 2 or 4, which divide the rows that are stored"
+    if config.together == 3 or config.tile_rows % config.together:
+        return f"divisibility: {config.together} rows together do not divide the {config.tile_rows} of a turn"
+    if config.buffers > config.turns:
+        return f"divisibility: {config.buffers} buffers for {config.turns} turns"
     if config.tile_rows >= 2 * w.p:
         return f"divisibility: tiles of {config.tile_rows} rows are twice the {w.p} there are"
     if config.filters not in (32, 64, 96, 128):
@@ -92,7 +96,7 @@ def registers_needed(plan: WindowsPlan) -> int:
     parameters = config.filters // 2 if plan.begun else 24
     read = plan.passes * plan.turn_rows
     written = len(lay.parts) * (1 if lay.workload.stride > 1 else config.tile_rows)
-    multiplied = config.tile_rows * (plan.row_sums + config.filters // 16)
+    multiplied = config.together * (plan.row_sums + config.filters // 16)
     ahead = read if config.ahead else 0
     return REGISTER_OVERHEAD + parameters + max(multiplied + ahead, read + written)
 

@@ -54,6 +54,10 @@ class Block:
         index = T.cast(self.warpgroup * self.plan.buffers, "uint32") + buffer
         return self.base + T.uint32(self.plan.strings_base) + index * T.uint32(self.plan.buffer_bytes)
 
+    def meet(self) -> None:
+        """All warps of the warpgroup wait for each other."""
+        op.named_barrier(1 + self.warpgroup, 128, wait=True)
+
     def wait(self) -> None:
         """Wait until weights and parameters have come."""
         done = registers("done", 1)

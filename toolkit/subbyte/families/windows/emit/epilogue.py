@@ -37,13 +37,13 @@ class Epilogue:
         """Of them, counted from the block's first channel."""
         self.held = held_parameters(block, self.first_word * WORD_CHANNELS) if plan.begun else None
 
-    def store(self, sums: Any, turn: Turn, tile: Any) -> None:
-        """Requantize, pack and store a tile of each output row of a turn."""
+    def store(self, sums: Any, turn: Turn, tile: Any, first_row: int) -> None:
+        """Requantize, pack and store a tile of each of the output rows that were summed up together."""
         plan, lay = self.block.plan, self.block.plan.strings
         unit = turn.segment * plan.segment_units + tile // lay.phases
         column = bind("column", (unit * TILE_PIXELS + self.block.warp % 4 * 2) * lay.phases + tile % lay.phases)
-        first = bind("first_row", turn.rows * plan.config.tile_rows)
-        places = [(row, pixel) for row in range(plan.config.tile_rows) for pixel in range(2)]
+        first = bind("first_row", turn.rows * plan.config.tile_rows + first_row)
+        places = [(row, pixel) for row in range(plan.config.together) for pixel in range(2)]
         packed = None if plan.output == SUMS else self._packed(sums, places)
         for index, (row, pixel) in enumerate(places):
             p, q = first + row, column + pixel * lay.phases

@@ -30,8 +30,10 @@ def _body(plan: WindowsPlan, activations: Any, output: Any, parameters: Any, wei
         op.allow_next_launch()
         op.wait_for_previous_launch()
     writer = Writer(block)
-    with when(_exists(plan, block.first_turn)):
-        writer.read(turn_of(plan, block.first_turn))
+    early = plan.config.ahead or plan.config.turns == 1
+    if early:
+        with when(_exists(plan, block.first_turn)):
+            writer.read(turn_of(plan, block.first_turn))
     T.evaluate(T.cuda.cta_sync())
     block.wait()
     if plan.begun:
@@ -39,23 +41,20 @@ def _body(plan: WindowsPlan, activations: Any, output: Any, parameters: Any, wei
         op.async_fence()
         T.evaluate(T.cuda.cta_sync())
     multiplier, epilogue = Multiplier(block), Epilogue(block)
-    if plan.config.turns == 1:
-        with when(_exists(plan, block.first_turn)):
-            writer.write(T.uint32(0))
-            _tiles(block, multiplier, epilogue, T.uint32(0), turn_of(plan, block.first_turn))
-        return
-    with loop("turn", plan.config.turns, T.serial) as turn:
-        number = bind("number", block.first_turn + turn)
+    with loop("turn", plan.config.turns, T.serial) as count:
+        number = bind("number", block.first_turn + count)
         with when(_exists(plan, number)):
-            buffer = bind("buffer", T.cast(turn % 2, "uint32"))
-            if not plan.config.ahead:
-                with when(turn > 0):
-                    writer.read(turn_of(plan, number))
+            turn = turn_of(plan, number)
+            buffer = T.cast(count % 2, "uint32") if plan.buffers > 1 else T.uint32(0)
+            if not early:
+                writer.read(turn)
             writer.write(buffer)
             if plan.config.ahead:
-                with when(every([turn + 1 < plan.config.turns, *_conditions(plan, number + 1)])):
+                with when(every([count + 1 < plan.config.turns, *_conditions(plan, number + 1)])):
                     writer.read(turn_of(plan, number + 1))
-            _tiles(block, multiplier, epilogue, buffer, turn_of(plan, number))
+            _tiles(block, multiplier, epilogue, buffer, turn)
+            if plan.config.turns > plan.buffers == 1:
+                block.meet()
 
 
 def _conditions(plan: WindowsPlan, number: Any) -> list[Any]:
@@ -76,5 +75,6 @@ def _tiles(block: Block, multiplier: Multiplier, epilogue: Epilogue, buffer: Any
         if plan.strings.units % plan.segment_units:
             inside.append(turn.segment * plan.segment_units + tile // plan.strings.phases < plan.strings.units)
         with when(every(inside)):
-            sums = multiplier.multiply(buffer, tile)
-            epilogue.store(sums, turn, tile)
+            for row in range(0, plan.config.tile_rows, plan.config.together):
+                sums = multiplier.multiply(buffer, tile, row)
+                epilogue.store(sums, turn, tile, row)

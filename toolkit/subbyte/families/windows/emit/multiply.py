@@ -18,20 +18,24 @@ weights both of a step's K lie behind each other, then the next 8 channels; of w
 
 
 class Multiplier:
-    """Descriptors of both operands, and the instructions of a tile."""
+    """Descriptors of both operands, and the instructions of a tile. The upper words of descriptors are constants, which
+    the assembler would write anew for every instruction if it knew that."""
 
     def __init__(self, block: Block) -> None:
         self.block = block
         weights = registers("descriptor", 1)
         op.describe(weights[0], block.base, CORE // 16 << 16)
         self.weights = bind("weights_at", weights[0])
+        lay = block.plan.strings
+        self.apart = [_upper(distance) for distance in (lay.pixel_words * lay.string_bytes, 2 * CORE)]
 
-    def multiply(self, buffer: Any, tile: Any) -> Any:
-        """Emit all products of a tile of each of the turn's output rows; its sums, those of a row behind each other."""
-        plan, lay = self.block.plan, self.block.plan.strings
-        sums = registers("sums", plan.config.tile_rows * plan.row_sums)
-        started = registers("started", plan.config.tile_rows)
-        for row in range(plan.config.tile_rows):
+    def multiply(self, buffer: Any, tile: Any, first_row: int) -> Any:
+        """Emit all products of a tile of each of the output rows from ``first_row`` on that are summed up together; its
+        sums, those of a row behind each other."""
+        plan, lay, together = self.block.plan, self.block.plan.strings, self.block.plan.config.together
+        sums = registers("sums", together * plan.row_sums)
+        started = registers("started", together)
+        for row in range(together):
             T.buffer_store(started, T.uint32(0), [row])
         phase, unit = tile % lay.phases, tile // lay.phases
         first = unit * (TILE_PIXELS * lay.pixel_words) + phase * lay.advance // 8
@@ -43,14 +47,14 @@ class Multiplier:
         if lay.phases > 1:
             weights = bind("phase_at", weights + T.cast(phase * (plan.phase_bytes // 16), "uint32"))
         op.wgmma_fence()
-        for row in range(plan.config.tile_rows):
+        for row in range(together):
             mine = [sums[row * plan.row_sums + i] for i in range(plan.row_sums)]
             for step in range(lay.steps):
                 # The last step of an odd number of pieces reads its piece twice, the second time by zeros.
                 both = 2 * step + 1 < lay.row_words * lay.pieces
-                low = (row * plan.row_bytes + step * 2 * STRIP_BYTES) // 16 + ((STRIP_BYTES // 16 << 16) if both else 0)
-                pixels = _descriptor(at + T.uint32(low), lay.pixel_words * lay.string_bytes)
-                values = _descriptor(weights + T.uint32(step * plan.step_bytes // 16), 2 * CORE)
+                low = ((first_row + row) * plan.row_bytes + step * 2 * STRIP_BYTES) // 16 + ((STRIP_BYTES // 16 << 16) if both else 0)
+                pixels = _descriptor(at + T.uint32(low), self.apart[0])
+                values = _descriptor(weights + T.uint32(step * plan.step_bytes // 16), self.apart[1])
                 op.emit(T.ptx[plan.atom.ptx](*mine, pixels, values, T.ptx.pred(started[row])))
                 T.buffer_store(started, T.uint32(1), [row])
         op.wgmma_commit()
@@ -58,6 +62,11 @@ class Multiplier:
         return sums
 
 
-def _descriptor(low: Any, distance: int) -> Any:
-    """A descriptor: ``distance`` bytes from 8 rows or columns to the next 8."""
-    return T.uint64(distance // 16 << 32) | T.cast(low, "uint64")
+def _upper(distance: int) -> Any:
+    """The upper word of a descriptor: ``distance`` bytes from 8 rows or columns to the next 8."""
+    word = bind("upper", T.cast(op.hidden("upper_word", T.int32(distance // 16)), "uint32"))
+    return T.cast(word, "uint64") << T.uint64(32)
+
+
+def _descriptor(low: Any, upper: Any) -> Any:
+    return upper | T.cast(low, "uint64")

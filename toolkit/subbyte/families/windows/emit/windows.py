@@ -34,7 +34,7 @@ class Writer:
         plan, form = self.block.plan, self.block.plan.strings.form
         first = turn.segment * (plan.segment_units * plan.strings.unit_words)
         top = turn.group * form.rows + turn.rows * (plan.config.tile_rows * plan.workload.stride)
-        at = bind("strip_at", T.cast(top * form.words + first, "int64") * BATCH_GROUP + T.cast(self.place, "int64"))
+        at = bind("strip_at", (top * form.words + first) * BATCH_GROUP + self.place)
         whole = form.words >= (plan.config.segments - 1) * plan.segment_units * plan.strings.unit_words + plan.turn_strings
         for number in range(plan.passes):
             there = [self._inside(number)]
@@ -62,7 +62,7 @@ class Writer:
                         place = row * plan.row_bytes + number * (16 * lay.string_bytes) + piece * STRIP_BYTES
                         op.store_shared16(at + T.uint32(place), words[4 * piece : 4 * piece + 4])
         op.async_fence()
-        op.named_barrier(1 + self.block.warpgroup, 128, wait=True)
+        self.block.meet()
 
     def _word(self, part: Part, top: int, made: dict[Any, Any]) -> Any:
         """A word of a string from the words of its rows; rows that output rows share are split once."""
