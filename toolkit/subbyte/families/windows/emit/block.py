@@ -100,8 +100,9 @@ def coordinates(plan: WindowsPlan, activations: Any, output: Any, parameters: An
 
 def turn_of(plan: WindowsPlan, number: Any) -> Turn:
     """A turn by its number: down a segment, then the next segment, then the next images."""
-    above = bind("above", number // plan.row_groups)
+    above = bind("above", T.truncdiv(number, T.int32(plan.row_groups)))
     return Turn(
-        bind("group", above // plan.config.segments), bind("rows", number % plan.row_groups),
-        bind("segment", above % plan.config.segments),
-    )  # fmt: skip
+        bind("group", T.truncdiv(above, T.int32(plan.config.segments))),
+        bind("rows", T.truncmod(number, T.int32(plan.row_groups))),
+        bind("segment", T.truncmod(above, T.int32(plan.config.segments))),
+    )
