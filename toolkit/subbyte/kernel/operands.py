@@ -122,6 +122,12 @@ def check_channels(requant: Requantization | Thresholds | None, workload: ConvWo
         raise InvalidInput(f"requantization to {requant.output}: the layer gives {workload.precision.output}")
 
 
+def begun_most(form: str) -> int | None:
+    """What sums can begin with at most in a form in which they begin with a small number; None for other forms."""
+    begun = _BEGUN.match(form)
+    return int(begun[2]) if begun else None
+
+
 def on_line(workload: ConvWorkload, thresholds: Thresholds) -> bool:
     """Whether one multiplication gives the codes of these thresholds, for every sum of the layer."""
     return threshold_words(thresholds, thresholds.channels, LINE_SCALE_LOG2, accumulator_bound(workload)) is not None

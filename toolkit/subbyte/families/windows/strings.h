@@ -1,0 +1,77 @@
+//@ operands
+/* An int4 value at its place in a word of eight. */
+static inline uint32_t @stem@_at(int8_t value, size_t element)
+{
+    return ((uint32_t)value & 15u) << (4 * (element % 8));
+}
+
+/* Activations: x int8 [N][H][W][C] -> words uint32 @x_words@, all of them written:
+ * [image groups][@strip_rows@ rows][@strip_words@ words][8 images]. A pixel is @strip_channels@ values; the first one of a row lies @pad@ pixels
+ * left of the image, the first row @pad@ pixels above it. What no tile reads is left out.
+ * BAD_VALUE when a value is outside -8..7. */
+static inline int @stem@_pack_activations(const int8_t *x, uint32_t *words)
+{
+    const size_t images = @n@, height = @h@, width = @w@, channels = @c@;
+    for (size_t i = 0; i < @NAME@_ACTIVATION_WORDS; ++i) {
+        words[i] = 0;
+    }
+    for (size_t n = 0; n < images; ++n) {
+        for (size_t h = 0; h < height; ++h) {
+            for (size_t w = 0; w < width; ++w) {
+                for (size_t c = 0; c < channels; ++c) {
+                    const size_t value = (w + @pad@) * @strip_channels@ + c, row = h + @pad@;
+                    const int8_t given = *x++;
+                    if (given < -8 || given > 7) {
+                        return @NAME@_BAD_VALUE;
+                    }
+                    if (row < @strip_rows@ && value < @strip_words@ * 8) {
+                        words[((n / 8 * @strip_rows@ + row) * @strip_words@ + value / 8) * 8 + n % 8] |=
+                            @stem@_at(given, value);
+                    }
+                }
+            }
+        }
+    }
+    return @NAME@_OK;
+}
+
+//@ weights
+/* Weights: w int8 [K][R][S][C] -> words uint32 @w_words@, all of them written: bytes,
+ * [slices of @slice@ filters][@phases@ phases][@steps@ steps][@slice@ / 8][2][8][16 bytes]. A window is @row_words@ strings of @string_words@ words; where it
+ * begins in its first one depends on the output column: the phases. Filter q * @slice@ / 4 + 2 * j + e of a slice is column
+ * 8 * j + 2 * q + e. Of a kernel row r the even values of a word of 8 are word r of a string; the odd ones word @r@ + r, or
+ * where only two of them are used (@paired@) share a word with those of the next row. Word i of a window is word i % 4 of half
+ * i % 8 / 4 of step i / 8. BAD_VALUE when a value is outside -8..7. */
+static inline int @stem@_prepare_weights(const int8_t *w, uint32_t *words)
+{
+    const size_t filters = @k@, rows = @r@, columns = @s@, channels = @c@, slice = @slice@;
+    const size_t pairs = @paired@ ? rows / 2 : 0;
+    for (size_t i = 0; i < @NAME@_WEIGHT_WORDS; ++i) {
+        words[i] = 0;
+    }
+    for (size_t k = 0; k < filters; ++k) {
+        const size_t quad = k % slice / (slice / 4), pair = k % slice % (slice / 4) / 2;
+        for (size_t r = 0; r < rows; ++r) {
+            for (size_t s = 0; s < columns; ++s) {
+                for (size_t c = 0; c < channels; ++c) {
+                    const int8_t given = *w++;
+                    if (given < -8 || given > 7) {
+                        return @NAME@_BAD_VALUE;
+                    }
+                    for (size_t phase = 0; phase < @phases@; ++phase) {
+                        const size_t place = phase * @advance@ % 8 + s * @strip_channels@ + c, value = place % 8;
+                        size_t byte = value / 2, part = r, word, matrix;
+                        if (value % 2) {
+                            part = rows + (r < 2 * pairs ? r / 2 : r - pairs);
+                            byte = r < 2 * pairs ? r % 2 * 2 + (byte == @second_odd@) : byte;
+                        }
+                        word = place / 8 * @string_words@ + part;
+                        matrix = (((k / slice * @phases@ + phase) * @steps@ + word / 8) * (slice / 8) + pair) * 2 + word % 8 / 4;
+                        words[(matrix * 8 + quad * 2 + k % 2) * 4 + word % 4] |= ((uint32_t)given & 255u) << (8 * byte);
+                    }
+                }
+            }
+        }
+    }
+    return @NAME@_OK;
+}
