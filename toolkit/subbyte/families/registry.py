@@ -21,7 +21,6 @@ _LINES: dict[str, str] = {
     "popc": "subbyte.families.popc.family:POPC",
     "condense": "subbyte.families.condense.family:CONDENSE",
     "stem": "subbyte.families.stem.family:STEM",
-    "windows": "subbyte.families.windows.family:WINDOWS",
     "image": "subbyte.families.image.family:IMAGE",
 }
 """Name -> where its object is. The order is that of lists and of questions."""

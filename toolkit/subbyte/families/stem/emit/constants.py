@@ -6,9 +6,9 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.families.windows.emit.block import Block
-from subbyte.families.windows.plan import LINES
-from subbyte.families.windows.strings import LARGEST_BYTE, WORD_BYTES
+from subbyte.families.stem.emit.block import Block
+from subbyte.families.stem.plan import LINES
+from subbyte.families.stem.strings import LARGEST_BYTE, WORD_BYTES
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, registers, when
 
@@ -38,7 +38,7 @@ def begin_sums(block: Block) -> None:
         channel = block.thread
         begun = bind("begun", T.cast(block.shared[plan.parameter_base // 4 + channel], "int32"))
         left = registers("left", 1, "int32")
-        T.buffer_store(left, (begun + LARGEST_BYTE // 2) // LARGEST_BYTE, [0])
+        T.buffer_store(left, T.truncdiv(begun + LARGEST_BYTE // 2, T.int32(LARGEST_BYTE)), [0])
         rest = bind("rest", begun - left[0] * LARGEST_BYTE)
         quad, pair = channel // (filters // 4), channel % (filters // 4) // 2
         column = bind("column", pair * 8 + quad * 2 + channel % 2)

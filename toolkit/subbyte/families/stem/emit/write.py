@@ -7,8 +7,8 @@ from typing import Any
 from tvm.script import tirx as T
 
 from subbyte.device.atoms import LOW_NIBBLES
-from subbyte.families.windows.emit.block import Block, Turn
-from subbyte.families.windows.strings import CONSTANT, PIECE_BYTES, STRIP_BYTES, Part
+from subbyte.families.stem.emit.block import Block, Turn
+from subbyte.families.stem.strings import CONSTANT, PIECE_BYTES, STRIP_BYTES, Part
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, every, registers, when
 from subbyte.workload.conv import BATCH_GROUP
@@ -20,7 +20,7 @@ class Writer:
     def __init__(self, block: Block) -> None:
         self.block = block
         self.place = bind("string_place", block.thread % 128)
-        self.words = registers("strip_words", block.plan.passes * block.plan.turn_rows)
+        self.words = registers("strip_words", block.plan.passes * block.plan.input_rows)
 
     def _inside(self, number: int) -> Any:
         """Whether there is such a string in a turn."""
@@ -33,7 +33,7 @@ class Writer:
         """Begin to read all words of a turn."""
         plan, form = self.block.plan, self.block.plan.strings.form
         first = turn.segment * (plan.segment_units * plan.strings.unit_words)
-        top = turn.group * form.rows + turn.rows * (plan.config.tile_rows * plan.workload.stride)
+        top = turn.group * form.rows + turn.rows * (plan.config.turn_rows * plan.workload.stride)
         at = bind("strip_at", (top * form.words + first) * BATCH_GROUP + self.place)
         whole = form.words >= (plan.config.segments - 1) * plan.segment_units * plan.strings.unit_words + plan.turn_strings
         for number in range(plan.passes):
@@ -41,9 +41,9 @@ class Writer:
             if not whole:
                 there.append(first + number * (128 // BATCH_GROUP) + self.place // BATCH_GROUP < form.words)
             with when(every([one for one in there if one is not True])):
-                for row in range(plan.turn_rows):
+                for row in range(plan.input_rows):
                     pointer = self.block.activations.ptr_to([at + (row * form.words * BATCH_GROUP + number * 128)])
-                    op.load_word(self.words, number * plan.turn_rows + row, pointer)
+                    op.load_word(self.words, number * plan.input_rows + row, pointer)
 
     def write(self, buffer: Any) -> None:
         """Write the strings of a turn's output rows, and make them visible to wgmma."""
@@ -55,8 +55,8 @@ class Writer:
         for number in range(plan.passes):
             with when(self._inside(number)):
                 made: dict[Any, Any] = {}
-                for row in range(plan.config.tile_rows):
-                    top = number * plan.turn_rows + row * plan.workload.stride
+                for row in range(plan.config.turn_rows):
+                    top = number * plan.input_rows + row * plan.workload.stride
                     words = [self._word(part, top, made) for part in lay.parts]
                     for piece in range(lay.pieces):
                         place = row * plan.row_bytes + number * (16 * lay.string_bytes) + piece * STRIP_BYTES

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from math import gcd
 
-from subbyte.families.windows.config import TILE_PIXELS
+from subbyte.families.stem.config import TILE_PIXELS
 from subbyte.numerics.pixel_strips import WORD_VALUES, StripForm
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
 

@@ -1,1 +1,0 @@
-"""The CUDA text of the windows family."""
