@@ -45,6 +45,10 @@ class StemConfig(Configuration):
         "bu", whole(1, 2), "turns of a warpgroup whose windows have room: with 1 its warps wait for each other at the "
         "end of a turn", default=1,
     )  # fmt: skip
+    behind: int = knob(
+        "be", flag(), "1 = the next tile is multiplied behind a tile's requantization, where an int4 output needs no "
+        "more than a multiply-add", default=0,
+    )  # fmt: skip
     min_blocks: int = knob(
         "mb", whole(1, 8), "blocks of a multiprocessor that the compiler keeps registers free for", default=1
     )

@@ -47,7 +47,7 @@ def products(plan: StemPlan) -> float:
 def instructions(plan: StemPlan) -> float:
     """Instructions of a turn that a scheduler issues."""
     config, lay = plan.config, plan.strings
-    written = plan.passes * (PER_STRING + config.turn_rows * len(lay.parts) * PER_PART)
+    written = plan.passes * (PER_STRING + config.turn_rows * lay.kinds * lay.length * PER_PART)
     each = config.turn_rows * (lay.steps * PER_STEP + plan.row_sums * PER_SUM + PER_TILE)
     return PER_TURN + written + plan.tiles * each
 

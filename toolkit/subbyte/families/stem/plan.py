@@ -110,8 +110,8 @@ class StemPlan:
 
     @property
     def turn_strings(self) -> int:
-        """Strings of an output row of a turn."""
-        return self.strings.words(self.segment_units)
+        """Strings of a kind of an output row of a turn."""
+        return self.strings.count(self.segment_units)
 
     @property
     def passes(self) -> int:
@@ -151,14 +151,29 @@ class StemPlan:
         return self.output != SUMS and self.requant == "fixed"
 
     @property
+    def behind(self) -> bool:
+        """Two sets of sums: products of one run behind the requantization of the other."""
+        return bool(self.config.behind) and self.begun
+
+    @property
+    def groups(self) -> int:
+        """Tiles of a turn, those that are summed up together as one."""
+        return self.tiles * self.config.turn_rows // self.config.together
+
+    @property
     def strings_base(self) -> int:
         """The first buffer of strings."""
         return ceil_div(self.parameter_base + self.parameter_bytes, 128) * 128
 
     @property
+    def kind_bytes(self) -> int:
+        """Strings of a kind of an output row."""
+        return self.turn_strings * self.strings.string_bytes
+
+    @property
     def row_bytes(self) -> int:
         """Strings of an output row."""
-        return self.turn_strings * self.strings.string_bytes
+        return self.strings.kinds * self.kind_bytes
 
     @property
     def buffer_bytes(self) -> int:

@@ -15,10 +15,13 @@ from subbyte.workload.coverage import int4_alone, largest_tensor, too_large
 MOST_CHANNELS = PIXEL_CHANNELS[-1]
 MOST_TAPS = 11
 """Rows and columns of a kernel: AlexNet's first layer has 11."""
-REGISTER_OVERHEAD = 20
-"""Registers of a thread beside its sums, packed words, parameters and words of input: addresses, coordinates."""
+REGISTER_OVERHEAD = 4
+"""Registers of a thread beside its sums, packed words, parameters and words of input, at least: the compiler
+reports what spills."""
 MOST_INSTRUCTIONS = 256
 """Matrix instructions of a turn's tiles: they are written out."""
+MOST_GROUPS = 16
+"""Tiles of a turn, where they are written out one behind the other."""
 GRID_LIMIT = (1 << 31) - 1
 DESCRIBED = 1 << 18
 """Bytes of shared memory that a descriptor reaches."""
@@ -84,6 +87,16 @@ def _code(plan: StemPlan) -> str | None:
     return f"code size: {count} matrix instructions exceed {MOST_INSTRUCTIONS}" if count > MOST_INSTRUCTIONS else None
 
 
+def _behind(plan: StemPlan) -> str | None:
+    if not plan.config.behind:
+        return None
+    if plan.strings.units % plan.segment_units:
+        return f"divisibility: behind: {plan.config.segments} segments of {plan.strings.units} units are not alike"
+    if not 2 <= plan.groups <= MOST_GROUPS:
+        return f"code size: behind: {plan.groups} tiles of a turn one behind the other; 2 to {MOST_GROUPS}"
+    return None
+
+
 def registers_allowed(plan: StemPlan) -> int:
     """Of a thread."""
     resident = plan.config.threads * plan.config.min_blocks
@@ -94,9 +107,9 @@ def registers_needed(plan: StemPlan) -> int:
     """Of a thread, about."""
     config, lay = plan.config, plan.strings
     parameters = config.filters // 2 if plan.begun else 24
-    read = plan.passes * plan.input_rows
-    written = len(lay.parts) * (1 if lay.workload.stride > 1 else config.turn_rows)
-    multiplied = config.together * (plan.row_sums + config.filters // 16)
+    read = plan.passes * plan.input_rows * lay.span
+    written = lay.length
+    multiplied = (1 + plan.behind) * config.together * (plan.row_sums + config.filters // 16)
     ahead = read if config.ahead else 0
     return REGISTER_OVERHEAD + parameters + max(multiplied + ahead, read + written)
 
@@ -123,7 +136,7 @@ def _shared(plan: StemPlan) -> str | None:
 
 
 RULES: tuple[Callable[[StemPlan], str | None], ...] = (
-    _layer, _tiles, _index, _code, _threads, _registers, _shared,
+    _layer, _tiles, _index, _code, _behind, _threads, _registers, _shared,
 )  # fmt: skip
 
 

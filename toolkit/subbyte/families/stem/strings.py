@@ -7,14 +7,15 @@ word. A string ends with words of constants, which weights turn into what sums b
 *pieces* of 16 bytes, so that neighbouring strings are one window: an instruction's K of 32 is two pieces.
 
 Words begin at fixed places, windows do not: *phases* counts the places of a window in its first word, for each of which
-there are weights.
+there are weights. The window of a 3x3 kernel on 3 channels, 27 values, fits an instruction: there a string is a whole
+window, of two columns of words, and each phase has its own (*dense*).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
-from math import gcd
+from math import ceil, gcd
 
 from subbyte.families.stem.config import TILE_PIXELS
 from subbyte.numerics.pixel_strips import WORD_VALUES, StripForm
@@ -31,25 +32,17 @@ ROWS_TOGETHER = 4
 SCALE_LOG2 = 4
 """Sums are those of the values times 2 to this: activations are bytes times 16."""
 LARGEST_BYTE = 127
-CONSTANT = LARGEST_BYTE * 0x010101 | 1 << 24
-"""A word of constants: three bytes of 127 and one of 1, by which weights give any number up to ``begins_with``."""
+CONSTANTS = (LARGEST_BYTE, LARGEST_BYTE, LARGEST_BYTE, 1)
+"""Bytes of a word of constants, by which weights give any number up to ``begins_with``."""
 ROOM = 1.25
 """What sums may begin with, at least, as a multiple of the largest sum."""
 LARGEST_PRODUCT = 64
 
 
-@dataclass(frozen=True)
-class Part:
-    """A word of a string: of input rows ``rows`` of the window, ``values[b]`` (row of ``rows``, value of the word) is
-    its byte b. No rows: constants."""
-
-    rows: tuple[int, ...]
-    values: tuple[tuple[int, int], ...] = ()
-
-    @property
-    def even(self) -> bool:
-        """Of even values, which are the lower halves of a packed word's bytes."""
-        return self.values[0][1] % 2 == 0
+Byte = tuple[int, int] | int
+"""Of a string: row of the window and value of its words, 8 of each; or a constant."""
+Part = tuple[Byte, ...]
+"""The four bytes of a word of a string."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +68,9 @@ class Strings:
         """Values of the first word in front of the window of output pixel ``phase``."""
         return phase * self.advance % WORD_VALUES
 
-    @cached_property
+    @property
     def row_words(self) -> int:
-        """Words of an input row that hold the window's part of it, at any phase: strings of a window."""
+        """Words of an input row that hold the window's part of it, at any phase."""
         most = max(self.phase_values(phase) for phase in range(self.phases))
         return ceil_div(most + self.workload.s * self.channels, WORD_VALUES)
 
@@ -90,10 +83,6 @@ class Strings:
     def units(self) -> int:
         """Of an output row; the last one may reach beyond it."""
         return ceil_div(self.workload.q, self.unit_pixels)
-
-    def words(self, units: int) -> int:
-        """Words of an input row that so many units read: strings."""
-        return (units * self.unit_pixels - 1) * self.advance // WORD_VALUES + self.row_words
 
     @property
     def unit_words(self) -> int:
@@ -110,33 +99,65 @@ class Strings:
         """How the activations lie in memory: what every tile reads is there, zeros too."""
         w = self.workload
         rows = (ceil_div(w.p, ROWS_TOGETHER) * ROWS_TOGETHER - 1) * w.stride + w.r
-        return StripForm(self.channels, w.pad, rows, self.words(self.units))
+        return StripForm(self.channels, w.pad, rows, self.count(self.units) + self.span - 1)
 
     # ---- strings ----------------------------------------------------------------------------------------------------
 
     @property
-    def odd_bytes(self) -> tuple[int, ...]:
-        """Bytes of a word's odd values that may be other than 0."""
-        return tuple(b for b in range(4) if (2 * b + 1) % self.channels < self.workload.c or self.channels == 1)
+    def dense(self) -> bool:
+        """A string is a window."""
+        w = self.workload
+        return (w.r, w.s, w.c, self.channels) == (3, 3, 3, 4) and w.stride <= 2
+
+    @property
+    def span(self) -> int:
+        """Words of an input row that a string is made of."""
+        return self.row_words if self.dense else 1
+
+    @property
+    def kinds(self) -> int:
+        """Strings of a column of words: one for each phase, or for all of them."""
+        return self.phases if self.dense else 1
+
+    @property
+    def window_strings(self) -> int:
+        """Neighbouring strings that are a window."""
+        return 1 if self.dense else self.row_words
+
+    def count(self, units: int) -> int:
+        """Strings of a kind that so many units of an output row read."""
+        return (units * self.unit_pixels - 1) * self.advance // WORD_VALUES + self.window_strings
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
-        """The words of a string."""
-        rows, kept = range(self.workload.r), self.odd_bytes
-        found = [Part((row,), tuple((row, 2 * b) for b in range(4))) for row in rows]
+    def parts(self) -> tuple[tuple[Part, ...], ...]:
+        """The words of a string, of each kind."""
+        if self.dense:
+            return tuple(_window(phase) for phase in range(self.phases))
+        rows, kept = range(self.workload.r), self._odd_bytes
+        found: list[Part] = [tuple((row, 2 * byte) for byte in range(4)) for row in rows]
         if len(kept) == 2:
             for row in rows[: len(rows) // 2 * 2 : 2]:
-                found.append(Part((row, row + 1), tuple((one, 2 * b + 1) for one in (row, row + 1) for b in kept)))
+                found.append(tuple((one, 2 * byte + 1) for one in (row, row + 1) for byte in kept))
             rows = rows[len(rows) // 2 * 2 :]
-        found += [Part((row,), tuple((row, 2 * b + 1) for b in range(4))) for row in rows]
-        least = ROOM * self.largest_sum / (3 * LARGEST_BYTE**2 * self.row_words)
-        count = len(found) + max(1, ceil_div(int(1000 * least), 1000))
-        return (*found, *[Part(())] * (ceil_div(count, 4) * 4 - len(found)))
+        found += [tuple((row, 2 * byte + 1) for byte in range(4)) for row in rows]
+        least = ceil(ROOM * self.largest_sum / (3 * LARGEST_BYTE**2 * self.row_words))
+        constants = ceil_div(len(found) + least, 4) * 4 - len(found)
+        return ((*found, *[CONSTANTS] * constants),)
+
+    @property
+    def _odd_bytes(self) -> tuple[int, ...]:
+        """Bytes of a word's odd values that may be other than 0."""
+        return tuple(b for b in range(4) if (2 * b + 1) % self.channels < self.workload.c)
+
+    @property
+    def length(self) -> int:
+        """Words of a string."""
+        return len(self.parts[0])
 
     @property
     def pieces(self) -> int:
         """Of a string."""
-        return len(self.parts) // 4
+        return self.length // 4
 
     @property
     def string_bytes(self) -> int:
@@ -146,7 +167,24 @@ class Strings:
     @property
     def steps(self) -> int:
         """Instructions for a tile: two pieces of the window each."""
-        return ceil_div(self.row_words * self.pieces, 2)
+        return ceil_div(self.window_strings * self.pieces, 2)
+
+    def window(self, phase: int) -> list[Part]:
+        """The words of a window; values are counted from its first word."""
+        ahead = range(0, WORD_VALUES * self.window_strings, WORD_VALUES)
+        parts = self.parts[phase % self.kinds]
+        return [tuple(_later(byte, more) for byte in part) for more in ahead for part in parts]
+
+    def taps(self, phase: int) -> dict[int, tuple[int, int, int]]:
+        """Kernel row, kernel column and channel of each byte of K that has one."""
+        found, w = {}, self.workload
+        for place, part in enumerate(self.window(phase)):
+            for byte, one in enumerate(part):
+                if not isinstance(one, int):
+                    s, c = divmod(one[1] - self.phase_values(phase), self.channels)
+                    if 0 <= s < w.s and c < w.c:
+                        found[4 * place + byte] = (one[0], s, c)
+        return found
 
     # ---- what sums begin with ---------------------------------------------------------------------------------------
 
@@ -156,17 +194,38 @@ class Strings:
         w = self.workload
         return LARGEST_PRODUCT * w.r * w.s * w.c << SCALE_LOG2
 
-    @property
-    def constants(self) -> tuple[int, ...]:
-        """Places of the words of constants in a window, whose words are counted through its strings."""
-        length = len(self.parts)
-        inside = [place for place, part in enumerate(self.parts) if not part.rows]
-        return tuple(string * length + place for string in range(self.row_words) for place in inside)
+    def constants(self, phase: int) -> list[int]:
+        """Bytes of K that are constants: a 1, then those of 127."""
+        parts = self.window(phase)
+        found = [(4 * place + byte, one) for place, part in enumerate(parts) for byte, one in enumerate(part)
+                 if isinstance(one, int)]  # fmt: skip
+        one = next(place for place, value in found if value == 1)
+        return [one, *(place for place, value in found if value == LARGEST_BYTE)]
 
     @property
     def begins_with(self) -> int:
         """What the constants can make sums begin with, at most."""
-        return 3 * LARGEST_BYTE**2 * len(self.constants)
+        return LARGEST_BYTE**2 * (len(self.constants(0)) - 1)
+
+
+def _window(phase: int) -> tuple[Part, ...]:
+    """The 27 values of three pixels of three rows in two words of each: the even values of the word that is all inside,
+    those of the half of the other, and the odd values of both; what is outside gives place to constants."""
+    whole, half, outside = (8, 0, 0) if phase else (0, 8, 3)
+    inner = [half + 4, half + 6] if phase else [half, half + 2]
+    odd = [[(row, value) for value in (1, 5, 9, 13)] for row in range(3)]
+    filled: list[list[Byte]] = [[LARGEST_BYTE if i == outside and row < 2 else value for i, value in enumerate(values)]
+                                for row, values in enumerate(odd)]  # fmt: skip
+    return (
+        *(tuple((row, whole + value) for value in (0, 2, 4, 6)) for row in range(3)),
+        tuple((row, value) for row in range(2) for value in inner),
+        *(tuple(values) for values in filled),
+        (*((2, value) for value in inner), LARGEST_BYTE, 1),
+    )
+
+
+def _later(byte: Byte, values: int) -> Byte:
+    return byte if isinstance(byte, int) else (byte[0], byte[1] + values)
 
 
 @cache

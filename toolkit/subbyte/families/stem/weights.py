@@ -9,7 +9,6 @@ from subbyte.families.stem.plan import FORM, STEP_BYTES
 from subbyte.families.stem.strings import strings
 from subbyte.numerics.int4 import Int8Array, Words, check_int4
 from subbyte.numerics.layout import pad_axis
-from subbyte.numerics.pixel_strips import WORD_VALUES
 from subbyte.workload import workload as workload_named
 from subbyte.workload.conv import CHANNEL_BLOCK, ConvWorkload
 
@@ -35,20 +34,10 @@ def prepare_weights(w: Int8Array, workload: ConvWorkload, filters: int) -> Words
     one, lay = workload, strings(workload)
     given = pad_axis(check_int4(w, "w", (one.k, one.r, one.s, one.c)), 0, CHANNEL_BLOCK)
     count = len(given)
-    taps = np.zeros((count, one.r, one.s, lay.channels), np.int8)
-    taps[..., : one.c] = given
-    lines = np.zeros((lay.phases, count, one.r, lay.row_words * WORD_VALUES), np.int8)
-    for phase in range(lay.phases):
-        first = lay.phase_values(phase)
-        lines[phase, :, :, first : first + one.s * lay.channels] = taps.reshape(count, one.r, -1)
-    split = lines.reshape(lay.phases, count, one.r, lay.row_words, WORD_VALUES)
-    depth = np.zeros((lay.phases, count, lay.row_words, len(lay.parts), 4), np.int8)
-    for place, part in enumerate(lay.parts):
-        for byte, (row, value) in enumerate(part.values):
-            depth[:, :, :, place, byte] = split[:, :, row, :, value]
     whole = np.zeros((lay.phases, count, lay.steps * STEP_BYTES), np.int8)
-    flat = depth.reshape(lay.phases, count, -1)
-    whole[:, :, : flat.shape[2]] = flat
+    for phase in range(lay.phases):
+        for place, (row, column, channel) in lay.taps(phase).items():
+            whole[phase, :, place] = given[:, row, column, channel]
     # axes: phase 0, slice 1, q 2, j 3, e 4, step 5, half 6, byte 7
     axes = whole.reshape(lay.phases, count // filters, 4, filters // 8, 2, lay.steps, 2, STEP_BYTES // 2)
     found = np.ascontiguousarray(axes.transpose(1, 0, 5, 3, 6, 2, 4, 7))  # slice, phase, step, j, half, q, e, byte

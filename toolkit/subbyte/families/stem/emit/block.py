@@ -31,6 +31,8 @@ class Block:
     lane: Any
     slice_: Any
     """Index among the blocks that share an input: of the output channels."""
+    place: Any
+    """Index among the blocks of a slice."""
     first_turn: Any
     """Of the warpgroup."""
 
@@ -94,6 +96,7 @@ def coordinates(plan: StemPlan, activations: Any, output: Any, parameters: Any, 
         warp=warp,
         lane=bind("lane", thread % 32),
         slice_=bind("slice", index % plan.slices),
+        place=place,
         first_turn=bind("first_turn", (place * plan.config.consumers + warp // 4) * plan.config.turns),
     )  # fmt: skip
 

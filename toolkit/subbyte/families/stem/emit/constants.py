@@ -43,15 +43,19 @@ def begin_sums(block: Block) -> None:
         quad, pair = channel // (filters // 4), channel % (filters // 4) // 2
         column = bind("column", pair * 8 + quad * 2 + channel % 2)
         at = bind("constant_at", block.base + T.cast(column // 8 * 256 + column % 8 * 16, "uint32"))
-        for number, place in enumerate(plan.strings.constants):
-            word = registers("word", 1)
-            T.buffer_store(word, T.cast(rest, "uint32") << T.uint32(24) if number == 0 else T.uint32(0), [0])
-            for byte in range(3):
-                taken = bind("taken", T.min(left[0], T.int32(LARGEST_BYTE)))
-                T.buffer_store(left, left[0] - taken, [0])
-                T.buffer_store(word, word[0] | (T.cast(taken, "uint32") << T.uint32(8 * byte)), [0])
-            for phase in range(plan.strings.phases):
-                op.store_shared4(at + T.uint32(_offset(block, phase, place)), word[0])
+        taken = [rest]
+        for _ in range(len(plan.strings.constants(0)) - 1):
+            taken.append(bind("taken", T.min(left[0], T.int32(LARGEST_BYTE))))
+            T.buffer_store(left, left[0] - taken[-1], [0])
+        for phase in range(plan.strings.phases):
+            words: dict[int, Any] = {}
+            for place, value in zip(plan.strings.constants(phase), taken, strict=True):
+                byte = (T.cast(value, "uint32") & T.uint32(0xFF)) << T.uint32(8 * (place % WORD_BYTES))
+                words[place // WORD_BYTES] = words.get(place // WORD_BYTES, T.uint32(0)) | byte
+            for place, more in words.items():
+                word, target = registers("word", 1), at + T.uint32(_offset(block, phase, place))
+                op.load_shared4(word, 0, target)
+                op.store_shared4(target, word[0] | more)
 
 
 def _offset(block: Block, phase: int, place: int) -> int:

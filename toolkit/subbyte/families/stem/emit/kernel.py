@@ -26,14 +26,12 @@ def _body(plan: StemPlan, activations: Any, output: Any, parameters: Any, weight
     block = coordinates(plan, activations, output, parameters, weights)
     with when(block.thread == 0):
         set_up(block)
+    writer = Writer(block)
+    early = bool(plan.config.ahead) or plan.config.turns == 1
     if plan.config.dependent_launch:
         op.allow_next_launch()
-        op.wait_for_previous_launch()
-    writer = Writer(block)
-    early = plan.config.ahead or plan.config.turns == 1
-    if early:
-        with when(_exists(plan, block.first_turn)):
-            writer.read(turn_of(plan, block.first_turn))
+    elif early:
+        _read(writer, block.first_turn)
     T.evaluate(T.cuda.cta_sync())
     block.wait()
     if plan.begun:
@@ -41,6 +39,10 @@ def _body(plan: StemPlan, activations: Any, output: Any, parameters: Any, weight
         op.async_fence()
         T.evaluate(T.cuda.cta_sync())
     multiplier, epilogue = Multiplier(block), Epilogue(block)
+    if plan.config.dependent_launch:  # weights and parameters are there while the launch before still runs
+        op.wait_for_previous_launch()
+        if early:
+            _read(writer, block.first_turn)
     with loop("turn", plan.config.turns, T.serial) as count:
         number = bind("number", block.first_turn + count)
         with when(_exists(plan, number)):
@@ -50,31 +52,48 @@ def _body(plan: StemPlan, activations: Any, output: Any, parameters: Any, weight
                 writer.read(turn)
             writer.write(buffer)
             if plan.config.ahead:
-                with when(every([count + 1 < plan.config.turns, *_conditions(plan, number + 1)])):
-                    writer.read(turn_of(plan, number + 1))
+                with when(count + 1 < plan.config.turns):
+                    _read(writer, number + 1)
             _tiles(block, multiplier, epilogue, buffer, turn)
             if plan.config.turns > plan.buffers == 1:
                 block.meet()
 
 
-def _conditions(plan: StemPlan, number: Any) -> list[Any]:
-    whole = plan.config.turns * plan.config.consumers
-    return [number < plan.all_turns] if plan.all_turns % whole else []
-
-
 def _exists(plan: StemPlan, number: Any) -> Any:
     """The layer has a turn of this number."""
-    return every(_conditions(plan, number))
+    whole = plan.config.turns * plan.config.consumers
+    return every([number < plan.all_turns] if plan.all_turns % whole else [])
+
+
+def _read(writer: Writer, number: Any) -> None:
+    """Begin to read the words of a turn, if there is one of this number."""
+    plan = writer.block.plan
+    with when(_exists(plan, number)):
+        writer.read(turn_of(plan, number))
 
 
 def _tiles(block: Block, multiplier: Multiplier, epilogue: Epilogue, buffer: Any, turn: Turn) -> None:
     """All tiles of a turn."""
     plan = block.plan
+    rows = range(0, plan.config.turn_rows, plan.config.together)
+    if plan.behind:
+        both = [multiplier.sums() for _ in range(2)]
+        groups = [(tile, row) for tile in range(plan.tiles) for row in rows]
+        multiplier.multiply(both[0], buffer, *groups[0])
+        for number, (tile, row) in enumerate(groups):
+            more = groups[number + 1 : number + 2]
+            for following in more:
+                multiplier.multiply(both[(number + 1) % 2], buffer, *following)
+            op.wgmma_wait(len(more))
+            epilogue.store(both[number % 2], turn, tile, row)
+        return
     with loop("tile", plan.tiles, T.serial) as tile:
         inside: list[Any] = []
         if plan.strings.units % plan.segment_units:
             inside.append(turn.segment * plan.segment_units + tile // plan.strings.phases < plan.strings.units)
         with when(every(inside)):
-            for row in range(0, plan.config.turn_rows, plan.config.together):
-                sums = multiplier.multiply(buffer, tile, row)
+            for row in rows:
+                sums = multiplier.sums()
+                multiplier.multiply(sums, buffer, tile, row)
+                op.wgmma_wait(0)
                 epilogue.store(sums, turn, tile, row)

@@ -29,20 +29,24 @@ class Multiplier:
         lay = block.plan.strings
         self.apart = [_upper(distance) for distance in (lay.pixel_words * lay.string_bytes, 2 * CORE)]
 
-    def multiply(self, buffer: Any, tile: Any, first_row: int) -> Any:
-        """Emit all products of a tile of each of the output rows from ``first_row`` on that are summed up together; its
-        sums, those of a row behind each other."""
+    def sums(self) -> Any:
+        """Registers for the sums of a tile of each of the output rows that are summed up together, one behind the
+        other."""
+        return registers("sums", self.block.plan.config.together * self.block.plan.row_sums)
+
+    def multiply(self, sums: Any, buffer: Any, tile: Any, first_row: int) -> None:
+        """Begin all products of a tile of each of the output rows from ``first_row`` on that are summed up together."""
         plan, lay, together = self.block.plan, self.block.plan.strings, self.block.plan.config.together
-        sums = registers("sums", together * plan.row_sums)
         started = registers("started", together)
         for row in range(together):
             T.buffer_store(started, T.uint32(0), [row])
         phase, unit = tile % lay.phases, tile // lay.phases
         first = unit * (TILE_PIXELS * lay.pixel_words) + phase * lay.advance // 8
-        address = self.block.buffer_address(buffer) + T.cast(first * lay.string_bytes, "uint32")
+        place = first * lay.string_bytes + (phase * plan.kind_bytes if lay.kinds > 1 else 0)
+        address = self.block.buffer_address(buffer) + T.cast(place, "uint32")
         windows = registers("windows", 1)
         op.describe(windows[0], address, 0)
-        at = bind("windows_at", windows[0])
+        at = bind("windows_at", self.apart[0] | T.cast(windows[0], "uint64"))
         weights = self.weights
         if lay.phases > 1:
             weights = bind("phase_at", weights + T.cast(phase * (plan.phase_bytes // 16), "uint32"))
@@ -51,15 +55,13 @@ class Multiplier:
             mine = [sums[row * plan.row_sums + i] for i in range(plan.row_sums)]
             for step in range(lay.steps):
                 # The last step of an odd number of pieces reads its piece twice, the second time by zeros.
-                both = 2 * step + 1 < lay.row_words * lay.pieces
+                both = 2 * step + 1 < lay.window_strings * lay.pieces
                 low = ((first_row + row) * plan.row_bytes + step * 2 * STRIP_BYTES) // 16 + ((STRIP_BYTES // 16 << 16) if both else 0)
-                pixels = _descriptor(at + T.uint32(low), self.apart[0])
-                values = _descriptor(weights + T.uint32(step * plan.step_bytes // 16), self.apart[1])
+                values = self.apart[1] | T.cast(weights + T.uint32(step * plan.step_bytes // 16), "uint64")
+                pixels = at + T.uint64(low)
                 op.emit(T.ptx[plan.atom.ptx](*mine, pixels, values, T.ptx.pred(started[row])))
                 T.buffer_store(started, T.uint32(1), [row])
         op.wgmma_commit()
-        op.wgmma_wait(0)
-        return sums
 
 
 def _upper(distance: int) -> Any:
@@ -67,6 +69,3 @@ def _upper(distance: int) -> Any:
     word = bind("upper", T.cast(op.hidden("upper_word", T.int32(distance // 16)), "uint32"))
     return T.cast(word, "uint64") << T.uint64(32)
 
-
-def _descriptor(low: Any, upper: Any) -> Any:
-    return upper | T.cast(low, "uint64")
