@@ -1,7 +1,8 @@
-"""What the C header of a kernel of the stem family needs: strips of activations, weights as bytes."""
+"""What the C header of a kernel for few input channels needs: strips of activations, weights as bytes."""
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 from subbyte.families.base import ExportParts
@@ -9,15 +10,20 @@ from subbyte.families.shared.header import sections_of
 from subbyte.families.stem.plan import StemPlan
 from subbyte.workload.conv import BATCH_GROUP
 
+PER_LINE = 20
+"""Numbers of a line of a table."""
+
 
 def header_parts(plan: StemPlan) -> ExportParts:
     """What the header needs."""
     lay, form, slice_ = plan.strings, plan.strings.form, plan.config.filters
-    kept = lay.odd_bytes
+    places = [{tap: place for place, tap in lay.taps(phase).items()} for phase in range(lay.phases)]
+    w = plan.workload
+    taps = [str(one[r, s, c]) for one in places for r, s, c in product(range(w.r), range(w.s), range(w.c))]
+    lines = [taps[first : first + PER_LINE] for first in range(0, len(taps), PER_LINE)]
     words = {
         "strip_rows": form.rows, "strip_words": form.words, "strip_channels": form.channels, "slice": slice_,
-        "phases": lay.phases, "steps": lay.steps, "row_words": lay.row_words, "advance": lay.advance,
-        "string_words": len(lay.parts), "paired": int(len(kept) == 2), "second_odd": kept[-1],
+        "phases": lay.phases, "steps": lay.steps, "taps": ",\n".join("    " + ", ".join(line) for line in lines),
     }  # fmt: skip
     shape = (plan.slices, lay.phases, lay.steps, slice_ // 8, 2, 8, 4)
     shapes = {"A": (plan.workload.batch_groups, form.rows, form.words, BATCH_GROUP)}

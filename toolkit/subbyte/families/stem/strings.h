@@ -36,40 +36,32 @@ static inline int @stem@_pack_activations(const int8_t *x, uint32_t *words)
 }
 
 //@ weights
+/* Where the taps of a window are among its bytes: [@phases@ phases][R][S][C]. */
+static const uint16_t @stem@_taps[] = {
+@taps@
+};
+
 /* Weights: w int8 [K][R][S][C] -> words uint32 @w_words@, all of them written: bytes,
- * [slices of @slice@ filters][@phases@ phases][@steps@ steps][@slice@ / 8][2][8][16 bytes]. A window is @row_words@ strings of @string_words@ words; where it
- * begins in its first one depends on the output column: the phases. Filter q * @slice@ / 4 + 2 * j + e of a slice is column
- * 8 * j + 2 * q + e. Of a kernel row r the even values of a word of 8 are word r of a string; the odd ones word @r@ + r, or
- * where only two of them are used (@paired@) share a word with those of the next row. Word i of a window is word i % 4 of half
- * i % 8 / 4 of step i / 8. BAD_VALUE when a value is outside -8..7. */
+ * [slices of @slice@ filters][@phases@ phases][@steps@ steps][@slice@ / 8][2][8][16 bytes]. Where a window begins in its first word depends on the
+ * output column: the phases. Filter q * @slice@ / 4 + 2 * j + e of a slice is column 8 * j + 2 * q + e. Byte i of a window is byte i % 16
+ * of half i % 32 / 16 of step i / 32. BAD_VALUE when a value is outside -8..7. */
 static inline int @stem@_prepare_weights(const int8_t *w, uint32_t *words)
 {
-    const size_t filters = @k@, rows = @r@, columns = @s@, channels = @c@, slice = @slice@;
-    const size_t pairs = @paired@ ? rows / 2 : 0;
+    const size_t filters = @k@, taps = (size_t)@r@ * @s@ * @c@, slice = @slice@;
     for (size_t i = 0; i < @NAME@_WEIGHT_WORDS; ++i) {
         words[i] = 0;
     }
     for (size_t k = 0; k < filters; ++k) {
         const size_t quad = k % slice / (slice / 4), pair = k % slice % (slice / 4) / 2;
-        for (size_t r = 0; r < rows; ++r) {
-            for (size_t s = 0; s < columns; ++s) {
-                for (size_t c = 0; c < channels; ++c) {
-                    const int8_t given = *w++;
-                    if (given < -8 || given > 7) {
-                        return @NAME@_BAD_VALUE;
-                    }
-                    for (size_t phase = 0; phase < @phases@; ++phase) {
-                        const size_t place = phase * @advance@ % 8 + s * @strip_channels@ + c, value = place % 8;
-                        size_t byte = value / 2, part = r, word, matrix;
-                        if (value % 2) {
-                            part = rows + (r < 2 * pairs ? r / 2 : r - pairs);
-                            byte = r < 2 * pairs ? r % 2 * 2 + (byte == @second_odd@) : byte;
-                        }
-                        word = place / 8 * @string_words@ + part;
-                        matrix = (((k / slice * @phases@ + phase) * @steps@ + word / 8) * (slice / 8) + pair) * 2 + word % 8 / 4;
-                        words[(matrix * 8 + quad * 2 + k % 2) * 4 + word % 4] |= ((uint32_t)given & 255u) << (8 * byte);
-                    }
-                }
+        for (size_t tap = 0; tap < taps; ++tap) {
+            const int8_t given = *w++;
+            if (given < -8 || given > 7) {
+                return @NAME@_BAD_VALUE;
+            }
+            for (size_t phase = 0; phase < @phases@; ++phase) {
+                const size_t place = @stem@_taps[phase * taps + tap], part = (k / slice * @phases@ + phase) * @steps@ + place / 32;
+                const size_t matrix = (part * (slice / 8) + pair) * 2 + place % 32 / 16;
+                words[(matrix * 8 + quad * 2 + k % 2) * 4 + place % 16 / 4] |= ((uint32_t)given & 255u) << (8 * (place % 4));
             }
         }
     }

@@ -9,30 +9,27 @@ from subbyte.families.stem.plan import STEP_BYTES, StemPlan
 from subbyte.families.stem.rules import why_not
 from subbyte.families.stem.strings import WORD_BYTES
 from subbyte.info_record import InfoRecord, Table, columns_text
-from subbyte.numerics.pixel_strips import WORD_VALUES
 from subbyte.workload.conv import ConvWorkload
 
 STEP_WORDS = STEP_BYTES // WORD_BYTES
+CONSTANT = "constant"
 
 
 @dataclass(frozen=True)
 class StringWord:
-    """A word of a step, and of a string of the window: its four bytes are (kernel row, kernel column, channel), or None
-    where the window has none and the weight is 0. ``constant``: its bytes are constants, whose weights give what sums
-    begin with."""
+    """A word of a step, and of a string of the window: its four bytes are (kernel row, kernel column, channel), None
+    where the window has none and the weight is 0, or "constant", whose weights give what sums begin with."""
 
     step: int
     word: int
     string: int
-    bytes: tuple[tuple[int, int, int] | None, ...]
-    constant: bool
+    bytes: tuple[tuple[int, int, int] | str | None, ...]
 
     @property
     def text(self) -> str:
-        """``0.0.0 0.0.2 -``: row, column and channel of each byte."""
-        if self.constant:
-            return "constants"
-        return " ".join("-" if one is None else ".".join(map(str, one)) for one in self.bytes)
+        """``0.0.0 0.0.2 - constant``: row, column and channel of each byte."""
+        shown = {None: "-", CONSTANT: CONSTANT}
+        return " ".join(shown[one] if one in shown else ".".join(map(str, one)) for one in self.bytes)
 
 
 @dataclass(frozen=True)
@@ -54,7 +51,7 @@ class SharedK(InfoRecord):
     @property
     def used(self) -> int:
         """Values of K that count."""
-        return sum(value is not None for word in self.words for value in word.bytes)
+        return sum(isinstance(value, tuple) for word in self.words for value in word.bytes)
 
     def title(self) -> str:
         """One line that names what the record shows."""
@@ -83,16 +80,11 @@ def shared_k(plan: StemPlan, phase: int = 0) -> SharedK:
     if not 0 <= phase < lay.phases:
         raise InvalidInput(f"phase {phase}: windows of this layer have phases 0 to {lay.phases - 1}")
 
-    def tap(string: int, row: int, value: int) -> tuple[int, int, int] | None:
-        s, c = divmod(string * WORD_VALUES + value - lay.phase_values(phase), lay.channels)
-        return (row, s, c) if 0 <= s < w.s and c < w.c else None
-
-    words = []
-    for string in range(lay.row_words):
-        for place, part in enumerate(lay.parts):
-            step, word = divmod(string * len(lay.parts) + place, STEP_WORDS)
-            taps = tuple(tap(string, row, value) for row, value in part.values)
-            words.append(StringWord(step, word, string, taps, not part.rows))
+    taps, words = lay.taps(phase), []
+    for place, part in enumerate(lay.window(phase)):
+        step, word = divmod(place, STEP_WORDS)
+        bytes_ = tuple(CONSTANT if isinstance(one, int) else taps.get(4 * place + i) for i, one in enumerate(part))
+        words.append(StringWord(step, word, place // lay.length, bytes_))
     return SharedK(
         w, plan.config.key, phase, lay.phases, lay.channels, lay.steps, w.r * w.s * w.channel_blocks, tuple(words)
     )
