@@ -4,9 +4,9 @@
 
 A line of the texts has ``cell`` (a layer's spec), ``config`` (a configuration's key) and ``cuda``. Every element of
 every output is compared with a reference that is computed on the GPU; a kernel is timed by graph replay, hot L2. What
-the compiler's report refuses, and what is wrong, is recorded with its reason. With ``--again`` the fastest of a layer are
-verified and timed a second time behind all others, into a record of their own: what ``taken`` asks for. What ``train``
-reads, and what default kernels are judged by.
+the compiler's report refuses, and what is wrong, is recorded with its reason. With ``--again`` the fastest of a layer
+are verified and timed a second time behind all others, into a record of their own: what ``taken`` asks for. What
+``train`` reads, and what default kernels are judged by.
 """
 
 from __future__ import annotations

@@ -8,11 +8,15 @@ from generated_samples import samples
 KERNELS = samples("stem", {
     "the stem, two rows": ("n8h14w20c3k64r7s7p3u2", "stem-rw2-tg2-oc64-co2-sg1-tu1", {}),
     "two phases, four rows, ragged": ("n3h9w13c3k40r3s3p1", "stem-rw4-tg2-oc32-co1-sg1-tu1", {"clip": (0, 7)}),
-    "segments, turns, two groups": ("n9h12w37c3k64r3s3p1", "stem-rw2-tg2-oc64-co2-sg2-tu4-bu2", {}),
+    "segments, turns, two groups": ("n9h12w37c2k64r3s3p1", "stem-rw2-tg2-oc64-co2-sg2-tu4-bu2", {}),
+    "a window an instruction, two phases": ("n9h12w37c3k64r3s3p1", "stem-rw2-tg1-oc64-co2-sg3-tu4-ah1-bu2-be1", {}),
     "turns one after the other, read ahead": ("n9h11w40c3k32r7s7p3u2", "stem-rw1-tg1-oc32-co1-sg1-tu3-ah1", {}),
     "one channel, 96 columns": ("n8h11w9c1k96r5s3p2", "stem-rw1-tg1-oc96-co1-sg1-tu2", {"clip": (-7, 6)}),
     "11x11, stride 4": ("n1h23w31c3k64r11s11p2u4", "stem-rw2-tg1-oc64-co1-sg1-tu1", {}),
-    "1x1, eight channels, two slices, sums": ("n2h7w7c7k256r1s1p0", "stem-rw2-tg1-oc128-co1-sg1-tu1", {"output": "int32"}),
+    "1x1, eight channels, two slices, sums": (
+        "n2h7w7c7k256r1s1p0", "stem-rw2-tg1-oc128-co1-sg1-tu1", {"output": "int32"},
+    ),
+    "a window an instruction, stride 2": ("n3h9w19c3k32r3s3p1u2", "stem-rw2-tg1-oc32-co1-sg1-tu1-be1", {}),
     "two channels, general": ("n8h9w20c2k64r5s5p2u2", "stem-rw4-tg2-oc64-co2-sg1-tu1-pdl0", {"requant": "general"}),
     "wider than the image, five channels": ("n8h2w3c5k32r3s9p4", "stem-rw1-tg1-oc32-co1-sg1-tu1", {}),
     "padding beyond the kernel, one row": ("n1h1w1c4k33r1s1p3u3", "stem-rw1-tg1-oc64-co1-sg1-tu3", {"output": "int32"}),
@@ -44,10 +48,26 @@ FAULTS = {
 """In the kernel with segments and turns: what is replaced, and by what."""
 
 
-@pytest.mark.sample("weights of the other phase", "strings over those of the other warpgroup", "strings that wgmma may not see")
+@pytest.mark.sample(
+    "weights of the other phase", "strings over those of the other warpgroup", "strings that wgmma may not see"
+)
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_found(name: str) -> None:
     KERNELS["segments, turns, two groups"].require_found(FAULTS[name])
+
+
+DENSE_FAULTS = {
+    "the windows of the other phase": ("(uint)2048) >> (uint)4)", "(uint)2176) >> (uint)4)"),
+    "another constant in one of the phases": ("(uint)4042321920) | (uint)127)", "(uint)4042321920) | (uint)126)"),
+    "sums that are still added to": ("wgmma.wait_group.sync.aligned 1;", "wgmma.wait_group.sync.aligned 2;"),
+}
+"""In the kernel with two phases whose windows are an instruction."""
+
+
+@pytest.mark.sample("sums that are still added to")
+@pytest.mark.parametrize("name", DENSE_FAULTS)
+def test_planted_faults_in_whole_windows_are_found(name: str) -> None:
+    KERNELS["a window an instruction, two phases"].require_found(DENSE_FAULTS[name])
 
 
 def test_machine_code_moves_no_sums_and_spills_nothing() -> None:

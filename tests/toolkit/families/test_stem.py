@@ -21,7 +21,6 @@ from subbyte.families.stem.strings import SCALE_LOG2, strings
 from subbyte.families.stem.weights import prepare_weights
 from subbyte.kernel.choose import best_known
 from subbyte.numerics import reference
-from subbyte.numerics.int4 import unpack_words
 from subbyte.numerics.pixel_strips import StripForm
 
 SM_90A = ARCHS["sm_90a"]
@@ -38,7 +37,7 @@ def test_the_stem_takes_6_instructions_and_vgg_1():
 
 
 def window_of(words: np.ndarray, workload: subbyte.ConvWorkload, p: int, q: int) -> np.ndarray:
-    """The window of output pixel (p, q) as its strings say, int8 [8 images][bytes], from words uint32 [rows][words][8]."""
+    """The window of output pixel (p, q) as its strings say, int8 [8][bytes], from words uint32 [rows][words][8]."""
     lay = strings(workload)
     found = []
     for string in range(lay.window_strings):

@@ -134,8 +134,8 @@ def on_line(workload: ConvWorkload, thresholds: Thresholds) -> bool:
 
 
 def fast_words(form: str, workload: ConvWorkload, requant: Requantization) -> NDArray[np.int32] | None:
-    """The parameter words of a form with one multiplication (``fixed8``, ``fixed0``, ``float8``, ``begun4most193548``); None where the form
-    is not exact for ``requant``."""
+    """The parameter words of a form with one multiplication (``fixed8``, ``fixed0``, ``float8``, ``begun4most193548``);
+    None where the form is not exact for ``requant``."""
     padded = workload.padded_filters
     # Counted in products of int4 values: of other types a sum is as large as that of more or fewer of them.
     terms = ceil_div(accumulator_bound(workload), LARGEST_PRODUCT)

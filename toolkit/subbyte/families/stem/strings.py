@@ -136,8 +136,8 @@ class Strings:
         rows, kept = range(self.workload.r), self._odd_bytes
         found: list[Part] = [tuple((row, 2 * byte) for byte in range(4)) for row in rows]
         if len(kept) == 2:
-            for row in rows[: len(rows) // 2 * 2 : 2]:
-                found.append(tuple((one, 2 * byte + 1) for one in (row, row + 1) for byte in kept))
+            pairs = rows[: len(rows) // 2 * 2 : 2]
+            found += [tuple((one, 2 * byte + 1) for one in (row, row + 1) for byte in kept) for row in pairs]
             rows = rows[len(rows) // 2 * 2 :]
         found += [tuple((row, 2 * byte + 1) for byte in range(4)) for row in rows]
         least = ceil(ROOM * self.largest_sum / (3 * LARGEST_BYTE**2 * self.row_words))

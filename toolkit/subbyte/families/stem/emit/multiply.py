@@ -56,7 +56,9 @@ class Multiplier:
             for step in range(lay.steps):
                 # The last step of an odd number of pieces reads its piece twice, the second time by zeros.
                 both = 2 * step + 1 < lay.window_strings * lay.pieces
-                low = ((first_row + row) * plan.row_bytes + step * 2 * STRIP_BYTES) // 16 + ((STRIP_BYTES // 16 << 16) if both else 0)
+                low = ((first_row + row) * plan.row_bytes + step * 2 * STRIP_BYTES) // 16 + (
+                    (STRIP_BYTES // 16 << 16) if both else 0
+                )
                 values = self.apart[1] | T.cast(weights + T.uint32(step * plan.step_bytes // 16), "uint64")
                 pixels = at + T.uint64(low)
                 op.emit(T.ptx[plan.atom.ptx](*mine, pixels, values, T.ptx.pred(started[row])))
@@ -68,4 +70,3 @@ def _upper(distance: int) -> Any:
     """The upper word of a descriptor: ``distance`` bytes from 8 rows or columns to the next 8."""
     word = bind("upper", T.cast(op.hidden("upper_word", T.int32(distance // 16)), "uint32"))
     return T.cast(word, "uint64") << T.uint64(32)
-

@@ -36,8 +36,8 @@ class StringWord:
 class SharedK(InfoRecord):
     """The window of an output pixel of phase ``phase``, of ``phases`` there are.
 
-    ``channels`` is what a pixel is stored as. Word ``i`` of a step is bytes ``4 i`` to ``4 i + 3`` of K. ``padded_steps``
-    is what kernels need that pad channels to 32 for each tap."""
+    ``channels`` is what a pixel is stored as. Word ``i`` of a step is bytes ``4 i`` to ``4 i + 3`` of K.
+    ``padded_steps`` is what kernels need that pad channels to 32 for each tap."""
 
     workload: ConvWorkload
     config: str

@@ -71,9 +71,9 @@ class StemTiling(InfoRecord):
     def text(self) -> str:
         """The levels, and what fills K."""
         depth = self.levels[-1].count * STEP_BYTES
+        shares = f"{self.blocks:,} blocks of {self.warpgroups} warpgroups, each of {self.turns} turns"
         lines = (
-            f"{self.blocks:,} blocks of {self.warpgroups} warpgroups, each of {self.turns} turns; shared memory of a block: "
-            f"{self.shared_bytes:,} bytes",
+            f"{shares}; shared memory of a block: {self.shared_bytes:,} bytes",
             f"{self.instructions:,} instructions in a turn that no border cuts",
             f"{self.useful} of {depth} positions of K are taps and channels of a window: subbyte explain sharedk",
         )
