@@ -39,6 +39,7 @@ class StemFamily(OneByOneFamily[StemPlan]):
     features = FEATURES
     starts_plain = False
     special = True
+    space_version = 2
 
     # ---- rules and spaces --------------------------------------------------------------------------------------------
 

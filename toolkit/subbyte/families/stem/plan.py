@@ -42,7 +42,7 @@ class StemPlan:
     clip: tuple[int, int] = (-8, 7)
     requant: str = "fixed"
 
-    @property
+    @cached_property
     def strings(self) -> Strings:
         """How windows are written."""
         return strings(self.workload)
@@ -71,7 +71,7 @@ class StemPlan:
 
     # ---- turns ------------------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def segment_units(self) -> int:
         """Units of an output row in a turn."""
         return ceil_div(self.strings.units, self.config.segments)
@@ -86,12 +86,12 @@ class StemPlan:
         """Groups of ``turn_rows`` output rows of an image."""
         return ceil_div(self.workload.p, self.config.turn_rows)
 
-    @property
+    @cached_property
     def all_turns(self) -> int:
         """Of the layer and a slice of output channels."""
         return self.workload.batch_groups * self.config.segments * self.row_groups
 
-    @property
+    @cached_property
     def slices(self) -> int:
         """Blocks that share the output channels of a pixel."""
         return self.workload.padded_filters // self.config.filters
@@ -108,7 +108,7 @@ class StemPlan:
         """Input rows of a turn."""
         return (self.config.turn_rows - 1) * self.workload.stride + self.workload.r
 
-    @property
+    @cached_property
     def turn_strings(self) -> int:
         """Strings of a kind of an output row of a turn."""
         return self.strings.count(self.segment_units)

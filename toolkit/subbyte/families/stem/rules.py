@@ -65,8 +65,8 @@ def _tiles(plan: StemPlan) -> str | None:
         return "divisibility: turn_rows is 1, 2 or 4, which divide the rows that are stored"
     if config.together == 3 or config.turn_rows % config.together:
         return f"divisibility: {config.together} rows together do not divide the {config.turn_rows} of a turn"
-    if config.buffers > config.turns:
-        return f"divisibility: {config.buffers} buffers for {config.turns} turns"
+    if max(config.buffers, 1 + config.ahead) > config.turns:
+        return f"divisibility: buffers and reading ahead are for several turns, not {config.turns}"
     if config.turn_rows >= 2 * w.p:
         return f"divisibility: tiles of {config.turn_rows} rows are twice the {w.p} there are"
     if config.filters not in (32, 64, 96, 128):

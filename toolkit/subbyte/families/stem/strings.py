@@ -54,12 +54,12 @@ class Strings:
 
     # ---- words of an input row --------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def advance(self) -> int:
         """Values from the window of an output pixel to that of its neighbour."""
         return self.workload.stride * self.channels
 
-    @property
+    @cached_property
     def phases(self) -> int:
         """Output pixels after which windows begin at the same place of a word again."""
         return WORD_VALUES // gcd(WORD_VALUES, self.advance)
@@ -68,33 +68,33 @@ class Strings:
         """Values of the first word in front of the window of output pixel ``phase``."""
         return phase * self.advance % WORD_VALUES
 
-    @property
+    @cached_property
     def row_words(self) -> int:
         """Words of an input row that hold the window's part of it, at any phase."""
         most = max(self.phase_values(phase) for phase in range(self.phases))
         return ceil_div(most + self.workload.s * self.channels, WORD_VALUES)
 
-    @property
+    @cached_property
     def unit_pixels(self) -> int:
         """Output pixels of a unit of an output row: a tile for each phase."""
         return TILE_PIXELS * self.phases
 
-    @property
+    @cached_property
     def units(self) -> int:
         """Of an output row; the last one may reach beyond it."""
         return ceil_div(self.workload.q, self.unit_pixels)
 
-    @property
+    @cached_property
     def unit_words(self) -> int:
         """Words from one unit to the next."""
         return self.unit_pixels * self.advance // WORD_VALUES
 
-    @property
+    @cached_property
     def pixel_words(self) -> int:
         """Words from one pixel of a tile to the next: they are ``phases`` apart."""
         return self.phases * self.advance // WORD_VALUES
 
-    @property
+    @cached_property
     def form(self) -> StripForm:
         """How the activations lie in memory: what every tile reads is there, zeros too."""
         w = self.workload
@@ -103,23 +103,23 @@ class Strings:
 
     # ---- strings ----------------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def dense(self) -> bool:
         """A string is a window."""
         w = self.workload
         return (w.r, w.s, w.c, self.channels) == (3, 3, 3, 4) and w.stride <= 2
 
-    @property
+    @cached_property
     def span(self) -> int:
         """Words of an input row that a string is made of."""
         return self.row_words if self.dense else 1
 
-    @property
+    @cached_property
     def kinds(self) -> int:
         """Strings of a column of words: one for each phase, or for all of them."""
         return self.phases if self.dense else 1
 
-    @property
+    @cached_property
     def window_strings(self) -> int:
         """Neighbouring strings that are a window."""
         return 1 if self.dense else self.row_words
@@ -149,22 +149,22 @@ class Strings:
         """Bytes of a word's odd values that may be other than 0."""
         return tuple(b for b in range(4) if (2 * b + 1) % self.channels < self.workload.c)
 
-    @property
+    @cached_property
     def length(self) -> int:
         """Words of a string."""
         return len(self.parts[0])
 
-    @property
+    @cached_property
     def pieces(self) -> int:
         """Of a string."""
         return self.length // 4
 
-    @property
+    @cached_property
     def string_bytes(self) -> int:
         """Of a string of 8 images: [piece][image][16 bytes]."""
         return self.pieces * STRIP_BYTES
 
-    @property
+    @cached_property
     def steps(self) -> int:
         """Instructions for a tile: two pieces of the window each."""
         return ceil_div(self.window_strings * self.pieces, 2)
@@ -188,7 +188,7 @@ class Strings:
 
     # ---- what sums begin with ---------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def largest_sum(self) -> int:
         """Magnitude of a scaled sum, at most."""
         w = self.workload
@@ -202,7 +202,7 @@ class Strings:
         one = next(place for place, value in found if value == 1)
         return [one, *(place for place, value in found if value == LARGEST_BYTE)]
 
-    @property
+    @cached_property
     def begins_with(self) -> int:
         """What the constants can make sums begin with, at most."""
         return LARGEST_BYTE**2 * (len(self.constants(0)) - 1)
