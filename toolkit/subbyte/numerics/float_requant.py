@@ -87,8 +87,8 @@ def begun_words(requant: Requantization, k_padded: int, scale_log2: int, terms: 
     which no sum is negative: bit patterns below 2^24 are the numbers themselves, in units of 2^-149. None where some
     channel's values are not exact in it.
 
-    Exact for every sum of ``terms`` products of two int4 values, times 2^scale_log2. Only for outputs of four bits. Raises
-    InvalidInput.
+    Exact for every sum of ``terms`` products of two int4 values, times 2^scale_log2. Only for outputs of four bits.
+    Raises InvalidInput.
     """
     if not isinstance(requant, Requantization):
         raise InvalidInput(f"requant={shown(requant)}: expected a Requantization")
