@@ -127,7 +127,7 @@ def test_compile_takes_it_where_nothing_else_was_measured():
     (LAYER, {"consumers": 5}, "5 warpgroups leave one without any of 4 turns"),
     ("n8h224w224c3k128r7s7p3u2", {"filters": 128, "turn_rows": 4, "together": 4}, "registers: about"),
     ("n8h224w224c3k64r7s7p3u2", {"consumers": 4, "min_blocks": 5}, "threads: 2560"),
-    ("n8h224w2240c8k64r11s11p2", {"consumers": 1}, "shared memory"),
+    ("n8h224w224c3k64r7s7p3u2", {"consumers": 4, "segments": 2, "turns": 2, "buffers": 2}, "shared memory"),
     ("n8h999999w999999c3k64r7s7p3u2", {}, "split the batch"),
 ])  # fmt: skip
 def test_what_cannot_be_built_has_a_reason(spec, knobs, reason):
@@ -155,14 +155,14 @@ def test_more_work_is_estimated_to_take_longer():
 def test_the_record_has_every_tap_once():
     for spec in (LAYER, "n8h14w20c3k64r3s3p1", "n8h14w20c1k64r5s5p2"):
         plan = plan_of(spec, consumers=1, turn_rows=1)
-        for phase in range(plan.strips.phases):
+        for phase in range(plan.strings.phases):
             found = shared_k(plan, phase)
             taps = [value for one in found.words for value in one.bytes if isinstance(value, tuple)]
             w = plan.workload
             assert sorted(taps) == sorted(product(range(w.r), range(w.s), range(w.c)))
             assert found.used == w.r * w.s * w.c
         with pytest.raises(InvalidInput, match="phase"):
-            shared_k(plan, plan.strips.phases)
+            shared_k(plan, plan.strings.phases)
 
 
 def test_the_command_shows_it(capsys):
