@@ -35,7 +35,7 @@ class Epilogue:
         """Words of a thread's channels of a pixel."""
         self.first_word = bind("first_word", block.lane % LANES * self.words)
         """Of them, counted from the block's first channel."""
-        self.held = held_parameters(block, self.first_word * WORD_CHANNELS) if plan.begun else None
+        self.held: Any = held_parameters(block, self.first_word * WORD_CHANNELS) if plan.begun else None
 
     def store(self, sums: Any, turn: Turn, tile: Any, first_row: int) -> None:
         """Requantize, pack and store a tile of each of the output rows that were summed up together."""

@@ -28,8 +28,7 @@ class StringWord:
     @property
     def text(self) -> str:
         """``0.0.0 0.0.2 - constant``: row, column and channel of each byte."""
-        shown = {None: "-", CONSTANT: CONSTANT}
-        return " ".join(shown[one] if one in shown else ".".join(map(str, one)) for one in self.bytes)
+        return " ".join(".".join(map(str, one)) if isinstance(one, tuple) else one or "-" for one in self.bytes)
 
 
 @dataclass(frozen=True)
