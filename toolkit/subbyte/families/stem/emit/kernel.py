@@ -30,7 +30,8 @@ def _body(plan: StemPlan, activations: Any, output: Any, parameters: Any, weight
     early = bool(plan.config.ahead) or plan.config.turns == 1
     if plan.config.dependent_launch:
         op.allow_next_launch()
-    elif early:
+        op.wait_for_previous_launch()
+    if early:  # the first words, while weights and parameters come
         _read(writer, block.first_turn)
     T.evaluate(T.cuda.cta_sync())
     block.wait()
@@ -39,10 +40,6 @@ def _body(plan: StemPlan, activations: Any, output: Any, parameters: Any, weight
         op.async_fence()
         T.evaluate(T.cuda.cta_sync())
     multiplier, epilogue = Multiplier(block), Epilogue(block)
-    if plan.config.dependent_launch:  # weights and parameters are there while the launch before still runs
-        op.wait_for_previous_launch()
-        if early:
-            _read(writer, block.first_turn)
     with loop("turn", plan.config.turns, T.serial) as count:
         number = bind("number", block.first_turn + count)
         with when(_exists(plan, number)):
