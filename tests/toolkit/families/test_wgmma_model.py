@@ -68,7 +68,7 @@ def test_candidates_can_be_built_and_the_first_are_of_many_kinds(spec):
 
 
 def test_small_batches_reach_the_kernel_of_a_single_tile():
-    config, reason = best_known(subbyte.workload("resnet50.stage3@16"))
+    config, reason = best_known(subbyte.workload("n16h27w27c128k128r3s3p1"))
     assert isinstance(config, SingleTileConfig)
     assert "not measured yet" in reason
     assert "us expected by a model of" in reason
