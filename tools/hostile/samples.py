@@ -20,6 +20,7 @@ from subbyte import networks, sparse
 from subbyte.analysis import Floor, SpeedLimits, Spread, StageRow, TableOne, UnpackingControl
 from subbyte.analysis.ablation import Factor
 from subbyte.analysis.landscape_view import LandscapePoints
+from subbyte.analysis.origin import SOURCES, Origin, Source
 from subbyte.families import family_named, space
 from subbyte.families.bits.ring.space import RingSpace
 from subbyte.families.mma.config import MmaConfig
@@ -176,6 +177,11 @@ def _layer_bars(name: str) -> LayerBars:
     return sparse.layer_bars(_network_cycles(name), [measured])
 
 
+def _origin(name: str) -> Origin:
+    sources = tuple(Source(one, name, name, 4.0, 3.0, 5.0, name) for one in SOURCES)
+    return replace(made_up(Origin, name), sources=sources)
+
+
 def _software(name: str) -> Software:
     gains = [sparse.SoftwareGain(name, path, 1.0, at, 1.5 - at, f"{name}, {name}")
              for path in ("blocks", name) for at in (0.25, 1.0)]  # fmt: skip
@@ -202,6 +208,7 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     OneByOneSpace: lambda name: made_up(OneByOneSpace, name, {"family": family_named("bmma")}),
     RingSpace: lambda name: made_up(RingSpace, name, {"family": family_named("bits")}),
     Experiment: _experiment,
+    Origin: _origin,
     ParameterSpace: lambda name: ParameterSpace(ForeignWorkload(name, (name,)), name, {name: (name, 2)}, ()),
     ForeignSpace: lambda name: ForeignSpace(ForeignWorkload(name, (name,)), name, {name: (name, 2)}, (0, 1)),
     Kernel: kernel,

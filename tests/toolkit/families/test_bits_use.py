@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,33 @@ def test_wrong_requantizations_are_refused() -> None:
         )
     with pytest.raises(InvalidInput, match="x "):
         kernel.run(np.zeros_like(x), w, Thresholds.random(workload(SMALL), rng), device="emulator")
+
+
+@pytest.mark.parametrize("kind", ["bits", "bits-ring", "bmma", "popc", "condense", "stem", "wgmma-image"])
+def test_a_space_tells_configurations_by_every_field(kind: str) -> None:
+    spec = {"bits-ring": "gemm512x512x1024:w1a1", "condense": "n8h4w4c64k64r1s1p0", "stem": "n8h24w24c3k64r7s7p3u2",
+            "wgmma-image": "n1h14w14c64k64r3s3p1"}.get(kind, SMALL)  # fmt: skip
+    found = space(spec, kind=kind)
+    config = found.config(0)
+    assert found.index(config) == 0
+    assert {one.name for one in fields(config)} == {*found.knobs, *found.fixed}
+
+
+def test_a_field_that_a_space_holds_is_none_of_its_indices() -> None:
+    config = config_from_key("bits-tr2-oc64-co4-rp4-pr1")
+    with pytest.raises(InvalidInput, match="row_parts=4: held at 1 in this space"):
+        space("resnet50.stage2@8:w1a1", kind="bits").index(config)
+    parts = space("resnet50.stage2@8:w1a1", kind="bits", row_parts=4)
+    assert parts.config(parts.index(config)) == config
+    assert parts.check(config) is None
+
+
+def test_the_shipped_landscape_is_replayed_though_the_space_has_grown(capsys: pytest.CaptureFixture[str]) -> None:
+    layer, replay = "resnet50.stage3@8:w1a1", ("--runner", "replay", "--trials", "12", "--strategy", "random")
+    assert main(["tune", layer, *replay, "--space", "bits"]) == 0
+    assert "% of the optimum (2.32 us)" in capsys.readouterr().out
+    assert main(["tune", layer, *replay]) == 2
+    assert "--space bits" in capsys.readouterr().err
 
 
 def test_bit_planes_are_taken_in_any_layout() -> None:

@@ -192,3 +192,5 @@ def test_random_matrices_have_no_zero_where_they_are_dense() -> None:
     assert set(np.unique(sparse.random_matrix((64, 64), 1.0))) == set(range(-8, 8)) - {0}
     with pytest.raises(InvalidInput, match="at least 1"):
         sparse.random_matrix((0, 4), 0.5)
+    with pytest.raises(InvalidInput, match="at most 67,108,864 are made"):
+        sparse.random_matrix((10**6, 10**6), 0.5)

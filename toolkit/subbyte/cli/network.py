@@ -131,6 +131,8 @@ def _images(found: Network, args: argparse.Namespace) -> tuple[Any, Any]:
     from subbyte.networks.trained import test_images
 
     images, labels = test_images(found)
+    if (args.images or 0) > len(images):
+        raise InvalidInput(f"--images {args.images}: the test split of {found.trained} has {len(images)}")
     return images[: args.images], labels[: args.images]
 
 

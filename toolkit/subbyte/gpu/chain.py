@@ -17,6 +17,7 @@ from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput
 from subbyte.gpu.device import CudaDevice, DeviceBuffer, open_device
 from subbyte.gpu.timing import Timing, TimingProtocol, time_launch
+from subbyte.numerics.residual import source_of
 
 _OUTPUTS = {"Out", "Sum"}
 
@@ -113,7 +114,7 @@ class GpuChain:
             elif argument.name in _OUTPUTS:
                 placed[argument.name] = self.device.alloc(argument.nbytes)
             elif argument.name == "Res" and source is not None:
-                placed["Res"] = self._buffers[source]["Sum"]
+                placed["Res"] = self._buffers[0]["A"] if source < 0 else self._buffers[source][source_of(argument.form)]
             elif argument.name == "A" and self._buffers:
                 placed["A"] = self._buffers[-1]["Out"]
             else:

@@ -22,6 +22,7 @@ from subbyte.numerics import (
 )
 from subbyte.numerics.fusion import NOTHING
 from subbyte.numerics.reference import accumulator_bound
+from subbyte.numerics.requant import with_residual
 from subbyte.numerics.residual import LARGEST, NARROW
 from subbyte.workload.precision import SUMS
 
@@ -152,13 +153,19 @@ def random_operands(
     rng = np.random.default_rng(whole(seed, "seed"))
     x = random_values(w.precision.activations, (w.n, w.h, w.w, w.c), rng)
     weights = random_values(w.precision.weights, (w.k, w.r, w.s, w.c), rng)
-    return x, weights, random_output(w, rng) if kernel.output != SUMS else None
+    requant = random_output(w, rng) if kernel.output != SUMS else None
+    if kernel.fusion.added is not None and isinstance(requant, Requantization):
+        requant = with_residual(requant, kernel.fusion.added, rng)
+    return x, weights, requant
 
 
-def random_residual(kernel: Kernel, seed: int) -> NDArray[np.int32] | None:
-    """Sums of an earlier layer, int32 [N,P*by,Q*by,channels], over the whole range that their bits leave to it; None
-    where the kernel adds none."""
+def random_residual(kernel: Kernel, seed: int) -> NDArray[Any] | None:
+    """What a kernel adds: values of a type [N,P,Q,K], or sums of an earlier layer, int32 [N,P*by,Q*by,channels], over
+    the whole range that their bits leave to it; None where the kernel adds none."""
     w, fused = kernel.workload, kernel.fusion
+    if fused.added is not None:
+        rng = np.random.default_rng([whole(seed, "seed"), 1])
+        return random_values(fused.added, (w.n, w.p, w.q, w.k), rng)
     if not fused.residual:
         return None
     most = LARGEST[fused.residual_bits]
@@ -182,6 +189,9 @@ def expected_layer(
 ) -> LayerResult:  # fmt: skip
     """The same with the sums that a kernel may keep."""
     fused = kernel.fusion
+    if isinstance(requant, Requantization) and fused.added is not None:
+        sums = reference(kernel.workload, x, w)
+        return LayerResult(requant.apply(sums, residual), sums)
     if requant is not None and fused != NOTHING:
         return fused.reference(kernel.workload, x, w, Thresholds.of(requant), residual)
     sums = reference(kernel.workload, x, w)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from subbyte.networks.compiled import CompiledNetwork
     from subbyte.networks.ensemble_gpus import GpuEnsemble
 
+BY_REFERENCE = "computed by the reference"
 SIMULATED = "simulated: the members ran one after another on one device, and what each takes is its own"
 
 
@@ -102,7 +103,7 @@ class Ensemble:
     def reference(self, images: Images) -> EnsembleResult:
         """The exact votes on images uint8 [N,H,W,C]. Raises InvalidInput."""
         found = [self.network.reference(images, one).predictions for one in self.parameters]
-        return counted(found, self.network.classes, "computed by the reference")
+        return counted(found, self.network.classes, BY_REFERENCE)
 
     @checked
     def run(self, images: Images, device: str = "auto", arch: str = "sm_90a") -> EnsembleResult:
@@ -178,7 +179,7 @@ class TrainedEnsemble:
         """All but the arrays."""
         return {"network": self.ensemble.network.stem, "members": len(self.accuracies), "accuracies": self.accuracies,
                 "accuracy": self.accuracy, "differing": self.differing, "test_images": self.images,
-                "label": SIMULATED}  # fmt: skip
+                "label": BY_REFERENCE}  # fmt: skip
 
     def text(self) -> str:
         """In three lines, for a terminal."""
@@ -186,7 +187,7 @@ class TrainedEnsemble:
         return (
             f"{len(self.accuracies)} x {self.ensemble.network.stem}, each alone: {each}\n"
             f"their votes {round(self.accuracy * self.images)} of {self.images} test images as they should be: "
-            f"{self.accuracy:.1%}; {self.differing} differ from those in floating point\n{SIMULATED}"
+            f"{self.accuracy:.1%}; {self.differing} differ from those in floating point; {BY_REFERENCE}"
         )
 
 

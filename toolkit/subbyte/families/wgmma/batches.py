@@ -62,6 +62,15 @@ def told(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> str:
     return f"{expected(whole, config, arch):.2f} us expected by a {shipped().worth}"
 
 
+def time_of(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> tuple[float, bool]:
+    """Microseconds of a configuration, and whether they were measured, of the same work or more."""
+    whole = _whole(layer)
+    first = choice(whole, arch)
+    if first is not None and first.config == config:
+        return first.microseconds, first.measured
+    return expected(whole, config, arch), False
+
+
 def microseconds(layer: ConvWorkload, arch: Arch) -> float | None:
     """The time of what a layer takes, measured or expected; None where nothing can be built."""
     first = choice(_whole(layer), arch)

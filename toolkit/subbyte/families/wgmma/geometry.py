@@ -19,7 +19,9 @@ from subbyte.families.shared.axis import Axis, Index
 from subbyte.families.wgmma import halves
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.schedule import Schedule
+from subbyte.numerics.fusion import Fusion
 from subbyte.workload.conv import ConvWorkload, ceil_div
+from subbyte.workload.operand import Operand
 
 MMA_FILTERS = 64
 """Output channels of one wgmma."""
@@ -37,6 +39,16 @@ class WgmmaGeometry:
     output: str = "int4"
     clip: tuple[int, int] = (-8, 7)
     requant: str = "fixed"
+
+    @cached_property
+    def added(self) -> Operand | None:
+        """The type of a tensor of values that is added before sums are rounded."""
+        return Fusion.of(self.output).added
+
+    @property
+    def parameter_rows(self) -> int:
+        """Parameters of an output channel."""
+        return 3 if self.added is None else 4
 
     @cached_property
     def knobs(self) -> Schedule:

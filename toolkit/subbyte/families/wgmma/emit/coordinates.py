@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tvm.script import tirx as T
@@ -13,7 +14,7 @@ from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, registers
 
 
-def coordinates(plan: WgmmaPlan, activations: Any, output: Any, parameters: Any, weights: Any) -> Block:
+def coordinates(plan: WgmmaPlan, buffers: Mapping[str, Any]) -> Block:
     """The block that a thread belongs to, from its indices in the grid."""
     config = plan.knobs
     tile, place = T.cta_id(list(plan.grid))
@@ -33,10 +34,11 @@ def coordinates(plan: WgmmaPlan, activations: Any, output: Any, parameters: Any,
     first_staged, stages = _stages(plan, first_row, end_row)
     return Block(
         plan=plan,
-        activations=activations,
-        weights=weights,
-        parameters=parameters,
-        output=output,
+        activations=buffers["A"],
+        weights=buffers["Wt"],
+        parameters=buffers.get("Prm"),
+        output=buffers["Out"],
+        residual=buffers.get("Res"),
         shared=shared,
         base=bind("base", T.cuda.cvta_generic_to_shared(shared.ptr_to([0]))),
         thread=thread,
