@@ -75,7 +75,7 @@ def write(args: argparse.Namespace) -> int:
     args.output.mkdir(parents=True, exist_ok=True)
     who = "" if args.participants == list(PARTICIPANTS) else " --participants " + " ".join(args.participants)
     command = f"python benchmarks/paper race --trials {args.trials} --seeds {args.seeds}{who}"
-    for name in names:
+    for name in names if complete else ():
         facts = LandscapeFacts.of(landscape_of(name))
         own = [run for run in runs if run.landscape == facts.name and run.seed in complete]
         race = Race((facts,), tuple(args.participants), args.trials, tuple(own), 0, now(),

@@ -10,8 +10,8 @@ best, side by side.
    what the trees predict most of, mean plus half a deviation. The others are random one-knob neighbours of the fastest
    results: the optimum of a kernel is often a spike no model of a hundred results can see, but rarely far from other
    good configurations.
-4. While nothing better was found for a time, every fourth proposal goes where no model looks: into the largest parts of
-   the space, by the values of two and three knobs, that nothing was measured in.
+4. While nothing better was found for a time, ``wide`` percent of them go where no model looks instead: into the largest
+   parts of the space, by the values of two and three knobs, that nothing was measured in.
 
 Nothing in it was fitted to a recorded landscape but its few round settings.
 """
@@ -59,8 +59,8 @@ FAILED = 0.8
 """Failures take the place of this quantile of the logarithms of the times."""
 SLOW = 0.3
 """Times above the median lie together: that far apart, as a share. How slow the slow ones are helps nobody."""
-STALLED, WIDE = 16, 0.25
-"""Results without a better one after which a search stalls, and the share of proposals that then go elsewhere."""
+STALLED = 16
+"""Results without a better one after which a search stalls."""
 UNSEEN = 1000
 """Candidates of which the most unseen is taken."""
 WAITING = 64
@@ -79,6 +79,9 @@ class Auto:
         "start": Option(whole(2), 8, "configurations before the first fit"),
         "smooth": Option(whole(0), 75, "percent of a batch that the Gaussian process picks"),
         "model": Option(whole(0), 25, "percent of a batch that the trees pick; the rest are neighbours of the best"),
+        "wide": Option(
+            whole(0), 25, "percent of the proposals of a search that stalls that go where nothing was measured"
+        ),
         "trees": Option(whole(1), 3, "members of the ensemble"),
         "prior": Option(choice("on", "off"), "on", "use the plan where there is one: cycle estimate, loops, traffic"),
     }
@@ -90,13 +93,16 @@ class Auto:
         start: int = 8,
         smooth: int = 75,
         model: int = 25,
+        wide: int = 25,
         trees: int = 3,
         prior: str = "on",
     ) -> None:
         if smooth + model > 100:
             raise InvalidInput(f"smooth={smooth} and model={model} are percent of one batch: at most 100 together")
+        if wide > 100:
+            raise InvalidInput(f"wide={wide}: percent of the proposals, at most 100")
         self.options: Mapping[str, Any] = {
-            "start": start, "smooth": smooth, "model": model, "trees": trees, "prior": prior,
+            "start": start, "smooth": smooth, "model": model, "wide": wide, "trees": trees, "prior": prior,
         }  # fmt: skip
         self.quality = QualityLog()
         """How well each fit predicted the batch after it."""
@@ -232,9 +238,9 @@ class Auto:
     def _due(self, count: int) -> dict[str, int]:
         """Which part picks how many of ``count``, so that over small batches, too, each gets its share."""
         smooth, model = self.options["smooth"], self.options["model"]
-        shares = {"smooth": smooth, "model": model, "neighbour": 100 - smooth - model, "wide": 0.0}
-        if len(self._times) - self._better > STALLED:
-            shares = {part: share * (1.0 - WIDE) for part, share in shares.items()} | {"wide": 100 * WIDE}
+        wide = self.options["wide"] if len(self._times) - self._better > STALLED else 0
+        shares = {"smooth": smooth, "model": model, "neighbour": 100 - smooth - model}
+        shares = {part: share * (1 - wide / 100) for part, share in shares.items()} | {"wide": wide}
         picks = dict.fromkeys(shares, 0)
         for _ in range(count):
             for part, share in shares.items():
