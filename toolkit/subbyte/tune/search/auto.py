@@ -159,7 +159,8 @@ class Auto:
     @property
     def next_batch(self) -> int:
         """How many are best asked for at a time now."""
-        return max(1, len(self._times) // RESULTS_EACH) if self._fits else self.options["start"]
+        told = len(self._times)
+        return max(1, told // RESULTS_EACH) if told >= self.options["start"] else self.options["start"] - told
 
     def scores(self, indices: Indices) -> npt.NDArray[np.float64]:
         """Predicted speeds [n] relative to the best, of valid indices [n]. Raises InvalidInput before the first fit."""
