@@ -11,7 +11,7 @@ PYTEST_ARGS ?=
 JOBS ?= 2
 # Notebooks and browsers wait half of the time. What needs neither runs beside them and takes what they leave: their
 # pages have time limits.
-TOGETHER := types lint test-jupyter test-unit
+TOGETHER := types lint test-jupyter test-unit test-torch
 BEHIND := $(if $(SIDE_BY_SIDE),nice -n 5)
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
@@ -35,7 +35,7 @@ ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
 .DEFAULT_GOAL := help
-.PHONY: help env lab test lint types test-unit test-deep test-notebooks test-browser test-jupyter test-gpu hostile format constraints wheel docs pictures notebooks table latency screenshots site clean machine
+.PHONY: help env lab test lint types test-unit test-torch torch test-deep test-notebooks test-browser test-jupyter test-gpu hostile format constraints wheel docs pictures notebooks table latency screenshots site clean machine
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-24s %s\n", $$1, $$2 }'
@@ -51,7 +51,7 @@ machine:
 	@$(NEED_PYTHON)
 	@$(BOOT) tools/check_machine.py test
 
-test: machine env ## run every check; one that fails does not keep the others from running
+test: machine env torch ## run every check; one that fails does not keep the others from running
 	@$(MAKE) --keep-going --no-print-directory $(SYNC) -j SIDE_BY_SIDE=1 $(TOGETHER)
 	@echo "all checks passed"
 
@@ -67,7 +67,14 @@ types: env ## static types
 
 test-unit: env ## unit and emulator tests, on JOBS processes
 	@echo "== unit and emulator tests"
-	@$(BEHIND) $(PYTEST) -n $(JOBS) --dist worksteal --durations 20 --ignore tests/browser -m "not gpu and not browser and not notebook and not deep"
+	@$(BEHIND) $(PYTEST) -n $(JOBS) --dist worksteal --durations 20 --ignore tests/browser --ignore tests/toolkit/torch -m "not gpu and not browser and not notebook and not deep"
+
+torch: env
+	@$(RUN) tools/torch_cpu.py
+
+test-torch: torch ## subbyte.torch, on PyTorch's build for the CPU, which is brought where there is one
+	@echo "== torch"
+	@$(BEHIND) $(PYTEST) --durations 5 tests/toolkit/torch -m "not deep"
 
 test-deep: env ## what is exhaustive or random, of which test-unit runs a sample (minutes)
 	@echo "== deep tests"

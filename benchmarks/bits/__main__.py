@@ -9,6 +9,7 @@ PARTS = [
     "table",
     "collect",
     "issue",
+    "parts",
     "exact",
     "accuracy",
     "networks",

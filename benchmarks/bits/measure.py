@@ -61,8 +61,8 @@ class Cell:
         plan = kernel.plan
         resources = read_resources(log, plan.arch, plan.launch.block[0], plan.shared_bytes)
         with GpuKernel(cubin, plan.launch, 0) as gpu:
-            words = gpu.run(self._packed(kernel))
-            wrong = self._wrong(kernel, words)
+            words = gpu.run(self.packed(kernel))
+            wrong = self.wrong(kernel, words)
             timing = gpu.time(PROTOCOL)
         return {
             "cell": self.name, "config": key, "microseconds": timing.microseconds, "wrong": wrong,
@@ -70,7 +70,8 @@ class Cell:
             "local_bytes": resources.local_bytes, "clock": timing.after.to_dict(), "gpu": dict(timing.device),
         }  # fmt: skip
 
-    def _packed(self, kernel: subbyte.Kernel) -> dict[str, Any]:
+    def packed(self, kernel: subbyte.Kernel) -> dict[str, Any]:
+        """What a kernel reads."""
         if not self.outputs:
             return kernel.pack(*self.operands)
         argument, workload, (_, w, thresholds, _) = kernel.argument, kernel.workload, self.operands
@@ -79,7 +80,8 @@ class Cell:
             "Prm": packing.parameter_words(argument("Prm"), workload, thresholds, w),
         }  # fmt: skip
 
-    def _wrong(self, kernel: subbyte.Kernel, words: Mapping[str, Any]) -> int:
+    def wrong(self, kernel: subbyte.Kernel, words: Mapping[str, Any]) -> int:
+        """How many of its words (fused: values) are not the right ones."""
         if self.outputs:
             return int(np.count_nonzero(words["Out"] != self.outputs[kernel.argument("Out").form]))
         assert self.wanted is not None

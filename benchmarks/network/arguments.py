@@ -26,6 +26,8 @@ def options(about: str | None) -> argparse.ArgumentParser:
         "--remeasure-seconds", type=float, default=45.0, help="of these, for measuring the best again, and packing"
     )
     parser.add_argument("--only", default="", help="only studies whose name holds one of these words (a,b,...)")
+    text = "other layers than those of the networks, by words (layers.py): the wgmma space of each"
+    parser.add_argument("--layers", nargs="+", default=[], help=text)
     text = "only studies of these kinds of spaces, such as wgmma, without the small ones that are measured whole"
     parser.add_argument("--kinds", nargs="+", choices=KINDS, help=text)
     parser.add_argument("--most", type=int, help="most trials of a study")

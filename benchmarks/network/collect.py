@@ -6,7 +6,8 @@
 LOGS is the folder that ``tune`` wrote. Kept are: the fastest configuration of each layer
 (``toolkit/subbyte/kernel/best.json``), landscapes of the small spaces that were measured whole
 (``toolkit/subbyte/landscapes``), and every trial with the re-measurements (``results/warpgroup/tuning-*.json.gz``). The
-entry of a layer that was not measured again stays only with ``--keep``: it is of another generator. With ``--record``
+entry of a layer that was not measured again stays only with ``--keep``: it is of another generator. ``--only-trials``
+writes the last alone: searches of layers that are held out enter nothing that ships. With ``--record``
 what ``baselines compare`` found fastest is kept, where it is better than what is known.
 """
 
@@ -45,6 +46,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--generator", required=True, help="commit of the kernel generator")
     parser.add_argument("--date", default="", help="day of the run, as in file names")
     parser.add_argument("--name", default="tuning", help="how the file of the trials begins (default tuning)")
+    parser.add_argument("--only-trials", action="store_true", help="write the trials; the package stays as it is")
     parser.add_argument("--keep", action="store_true", help="keep the entries of layers that were not measured again")
     parser.add_argument("--package", type=Path, default=PACKAGE)
     parser.add_argument("--results", type=Path, default=RESULTS / "warpgroup")
@@ -64,6 +66,9 @@ def main(arguments: Sequence[str]) -> int:
             f"{args.logs}/remeasured holds nothing: `python benchmarks/network tune` did not come to its end"
         )
     write_raw(raw, args.logs, remeasured)
+    if args.only_trials:
+        print(f"{raw.name}: {raw.stat().st_size:,} bytes; {len(remeasured)} layers")
+        return 0
     source = f"benchmarks/results/warpgroup/{raw.name}"
     found = {one["spec"]: entry for one in remeasured if (entry := best_of(one, source, args.generator)) is not None}
     lost = sorted(set(known) - set(found))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.network.builders import usual_values, value_of
+from benchmarks.network.layers import STAGES
 from benchmarks.network.searches import ARCH, searches_in
 from subbyte.device.arch import arch
 from subbyte.errors import SubbyteError
@@ -23,7 +24,6 @@ from subbyte.records.result import Measured
 from subbyte.tune import Study
 from subbyte.workload import ConvWorkload, workloads
 
-STAGES = tuple(f"resnet50.stage{stage}" for stage in (2, 3, 4, 5))
 FIRST, FURTHER = 32, 32
 """Trials of a study's first turn, and of every later one."""
 PATIENCE = 24
@@ -65,13 +65,19 @@ class Task:
         return f"{self.workload.label}.{self.kind}"
 
 
-def tasks(needs: Mapping[str, float], most: int | None = None, known: Mapping[str, Known] | None = None) -> list[Task]:
-    """All studies in the order of their first turns; ``most`` bounds their trials (for rehearsals).
+def tasks(
+    needs: Mapping[str, float], most: int | None = None, known: Mapping[str, Known] | None = None,
+    layers: Sequence[ConvWorkload] = (),
+) -> list[Task]:  # fmt: skip
+    """All studies in the order of their first turns; ``most`` bounds their trials. Of ``layers`` that are named the
+    wgmma space alone.
 
     First the wgmma space of every layer, those that no earlier run searched before those that one left while they
     still improved, these before those that have a knob nobody has tried yet, and these before all others, each by need;
     then the spaces that become landscapes, whole; then the mma family, which may win on small 1x1 layers.
     """
+    if layers:
+        return [Task(one, WGMMA, most) for one in layers]
     every = list(dict.fromkeys(workloads(["resnet50@8", "resnet50@64", "resnet50@256", "resnet18@8", "vgg16@8"])))
     every.sort(key=lambda one: (-(known or {}).get(one.spec, Known()).promise(one), -needs.get(one.spec, 1.0)))
     stages = workloads([f"{stage}@8" for stage in STAGES])

@@ -2,7 +2,8 @@
 
     python benchmarks/network times TEXTS.jsonl.xz OUT.json [--seconds 100]
 
-A line of the texts has ``cell`` (a layer's spec), ``config`` (a configuration's key) and ``cuda``. Every element of
+A line of the texts has ``cell`` (a layer's spec), ``config`` (a configuration's key) and ``cuda``; the lines of a layer
+are measured in their order, so that repeated ones give several rounds of turns. Every element of
 every output is compared with a reference that is computed on the GPU; a kernel is timed by graph replay, hot L2. What
 the compiler's report refuses, and what is wrong, is recorded with its reason. What ``train`` reads, and what default
 kernels are judged by.
@@ -100,14 +101,16 @@ def measured(lines: Sequence[Line], end: float) -> dict[str, Any]:
         cells.setdefault(line["cell"], []).append(line)
     found: list[dict[str, Any]] = []
     with ProcessPoolExecutor(os.cpu_count()) as pool:
+        different = {(line["cell"], line["config"]): line for line in lines}  # a repeated line is built once
+        builds = {key: pool.submit(built, line) for key, line in different.items()}
         begun: dict[str, tuple[Future[GpuCase], list[Future[bytes | str]]]] = {
-            cell: (pool.submit(prepared, cell, own), [pool.submit(built, line) for line in own])
+            cell: (pool.submit(prepared, cell, own), [builds[cell, line["config"]] for line in own])
             for cell, own in cells.items()
         }
         device = open_device(0)  # behind the fork of the builders
-        for cell, (case, builds) in begun.items():
+        for cell, (case, cubins) in begun.items():
             if time.monotonic() < end:
-                found += _of_layer(cells[cell], case.result(), [one.result() for one in builds], device, end)
+                found += _of_layer(cells[cell], case.result(), [one.result() for one in cubins], device, end)
         pool.shutdown(cancel_futures=True)
     return {"gpu": device.info.to_dict(), "left": len(lines) - len(found), "kernels": found}
 

@@ -8,7 +8,8 @@ are in one fold. Of each layer the measured configurations are put in the order 
 fold: the regret is how much longer the first, or the best of the first 16, takes than the best of all. Judged beside
 the trees are the estimate alone and a ridge regression on the same features. ``--write`` writes the model that ships.
 
-The layers of ``heldout`` and their variants are refused.
+The layers of ``heldout`` and their variants are refused; with ``--leave-heldout`` a record may hold them, and what it
+says of them is left out.
 """
 
 from __future__ import annotations
@@ -75,9 +76,10 @@ def main(arguments: Sequence[str]) -> int:
     parser = parser_of("network train", __doc__)
     parser.add_argument("paths", type=Path, nargs="+")
     parser.add_argument("--landscapes", action="store_true", help="the shipped landscapes of the small space too")
+    parser.add_argument("--leave-heldout", action="store_true", help="read records that hold those layers without them")
     parser.add_argument("--write", action="store_true", help="write the model that ships")
     args = parser.parse_args(arguments)
-    layers = load(args.paths, landscapes=args.landscapes)
+    layers = load(args.paths, args.landscapes, args.leave_heldout)
     kernels = sum(len(one.times) for one in layers)
     print(f"{len(layers)} layers, {kernels} kernels, {sum(len(one.refused) for one in layers)} refused")
     print("estimate", said(regrets(layers, [one.rows[:, 0] for one in layers])))
@@ -92,20 +94,22 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def load(paths: Iterable[Path], landscapes: bool = False) -> list[Layer]:
+def load(paths: Iterable[Path], landscapes: bool = False, leave_heldout: bool = False) -> list[Layer]:
     """What was measured, by layer; of several times of one configuration the last. Raises InvalidInput and
     BrokenRecord."""
     found: dict[ConvWorkload, dict[WgmmaConfig, Result]] = {}
     for path in paths:
         for layer, config, result in _read(path):
             if is_held_out(layer):
+                if leave_heldout:
+                    continue
                 raise InvalidInput(f"{path}: {layer.spec} is held out, or a variant of such a layer; train without it")
             found.setdefault(layer, {})[config] = result
     if landscapes:
         for layer, config, result in _landscapes():
             found.setdefault(layer, {}).setdefault(config, result)
-    kept = [_layer(layer, results) for layer, results in found.items()]
-    if not (kept := [one for one in kept if len(one.times) >= LEAST]):
+    kept = [one for layer, results in found.items() if len((one := _layer(layer, results)).times)]
+    if not any(len(one.times) >= LEAST for one in kept):
         raise InvalidInput(f"no layer with {LEAST} measured configurations in {', '.join(map(str, paths))}")
     return kept
 
@@ -235,9 +239,11 @@ def left_out(layers: Sequence[Layer], train: Callable[[Sequence[Layer]], Predict
 
 
 def regrets(layers: Sequence[Layer], said: Sequence[Rows]) -> dict[str, tuple[float, float]]:
-    """By layer: the regret of the first choice, and of the first few."""
+    """By layer of which enough was measured: the regret of the first choice, and of the first few."""
     found = {}
     for one, order in zip(layers, said, strict=True):
+        if len(one.times) < LEAST:
+            continue
         times = one.times[np.argsort(order, kind="stable")]
         found[one.workload.spec] = float(times[0] / times.min() - 1.0), float(times[:FEW].min() / times.min() - 1.0)
     return found

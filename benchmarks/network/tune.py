@@ -13,6 +13,7 @@ the exact reference. At the end the fastest of each layer are measured again, in
 (continued when the program is started again; those of a layer whose kernels are other ones by then, or of a space that
 is another one, are laid aside in ``OUT/earlier``), ``OUT/remeasured/*.json`` the times of the best, ``OUT/pack`` the
 kernels that won (``shared/kernel_pack.py``). ``collect`` writes what the package and the repository keep.
+``--layers`` tunes other layers than these, such as those that default kernels are judged by.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -41,6 +43,7 @@ from benchmarks.network.builders import (
     sorted_space,
     widened,
 )
+from benchmarks.network.layers import layers_of
 from benchmarks.network.remeasured import TOP, entry_of, logs_of, pack, top_of, tried
 from benchmarks.network.schedule import (
     FIRST,
@@ -59,10 +62,12 @@ from benchmarks.shared import kernel_pack
 from benchmarks.shared.command import again, answering
 from benchmarks.shared.gpu_case import need_gpus
 from benchmarks.shared.written import write_at_once
+from subbyte.device.arch import arch
 from subbyte.errors import BrokenRecord, InvalidInput, SubbyteError
 from subbyte.families import space
 from subbyte.families.registry import config_from_dict, family_of
 from subbyte.families.wgmma.config import WgmmaConfig
+from subbyte.families.wgmma.family import WGMMA as FAMILY
 from subbyte.families.wgmma.space import SMALL, WGMMA
 from subbyte.gpu.timing import TimingProtocol, command_line
 from subbyte.kernel.build import generator_digest
@@ -153,7 +158,7 @@ def lay_aside(log: Path, folder: Path) -> None:
 
 def wanted_tasks(args: argparse.Namespace, known: Mapping[str, Known]) -> list[Task]:
     """The studies that are asked for, in the order of their first turns."""
-    found = tasks(needs_of(args.record), args.most, known)
+    found = tasks(needs_of(args.record), args.most, known, layers_of(args.layers))
     return [task for task in found
             if (not args.only or any(word in task.name for word in args.only.split(",")))
             and (not args.kinds or task.kind in args.kinds)]  # fmt: skip
@@ -293,9 +298,10 @@ class Search:
         layer = task.workload
         known = self.known.get(layer.spec, Known())
         if task.kind == WGMMA:
-            sure = list(dict.fromkeys([*further(self.args, layer), *recorded(layer, "wgmma"), *known.configs("wgmma")]))
+            named = [*further(self.args, layer), *(first_choices(layer) if self.args.layers else [])]
+            sure = list(dict.fromkeys([*named, *recorded(layer, "wgmma"), *known.configs("wgmma")]))
             first = [*sure, *likely(layer, ARCH, SEEDS // 3)]
-            whole = widened(layer, ARCH, further(self.args, layer))
+            whole = widened(layer, ARCH, named)
             where, by_estimate = sorted_space(whole, self.pool, self.args.out / "spaces", include=first)
             fresh = neighbours(where, by_estimate, known.configs("wgmma")[:2], known.values)
             return where, [*sure, *fresh[: 2 * SEEDS], *seeds(where, first[len(sure) :], by_estimate, SEEDS)]
@@ -339,6 +345,13 @@ def recorded(layer: ConvWorkload, family: str) -> list[Any]:
     return [config for config in configs if family_of(config).name == family]
 
 
+def first_choices(layer: ConvWorkload) -> list[WgmmaConfig]:
+    """What ``compile`` would try first of a layer that is named: a search begins with it, so that it finds nothing
+    slower."""
+    found = islice(FAMILY.candidates(layer, arch(ARCH)), SEEDS // 2)
+    return [config for config in found if isinstance(config, WgmmaConfig)]
+
+
 def further(args: argparse.Namespace, layer: ConvWorkload) -> list[WgmmaConfig]:
     """The configurations that the files name for a layer; what this generator does not know is left out."""
     found = []
@@ -360,6 +373,8 @@ def remeasure(args: argparse.Namespace, layer: ConvWorkload, runner: Any) -> Non
                                               *recorded(layer, "mma")] if config.key not in there}  # fmt: skip
     seen = tried(args.out, layer)
     entries += [entry_of(config, None) for key, config in more.items() if key not in seen]
+    if args.layers:  # what a user gets, beside what was found
+        entries += [entry_of(config, None) for config in first_choices(layer)[:1] if config.key not in there]
     configs = [kernel_pack.config_from_dict(entry["family"], entry["config"]) for entry in entries]
     repeated = runner.run(layer, configs)  # compared with the reference once more: a race may have been lucky
     right = [(r.microseconds, place) for place, r in enumerate(repeated) if isinstance(r, Measured)]

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from subbyte.device.launch import Launch
+from subbyte.device.launch import Launch, launch_from_dict
 from subbyte.families import registry
 from subbyte.files import replace_file
-from subbyte.measure.case import launch_from_dict
 from subbyte.records.describe import describe_workload, workload_from_dict
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload

@@ -1,7 +1,8 @@
 """Print what records of ``measure`` hold of each cell: the dense twin, the fastest 2:4 kernel beside it, the goal.
 
 The goal is that of the project, or where the measured ceiling of the instruction does not allow it ``SHARE`` of what it
-allows. The ceiling is what ``wgmma.sp`` of the kernel's width reaches alone on an H200 (``RATES``).
+allows at its fastest width. The ceiling is what ``wgmma.sp`` of the kernel's width reaches alone on a GPU of the same
+name (``--rates``, a record of ``subbyte bench atoms``).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import subbyte
 from benchmarks.shared.command import RESULTS, answering, parser_of
 from benchmarks.sparse.texts import WEIGHTS
 from subbyte.device.arch import arch
+from subbyte.errors import InvalidInput
 from subbyte.families import config_from_key, family_of
 
 GOALS = {
@@ -28,7 +30,7 @@ GOALS = {
 }  # fmt: skip
 """Microseconds."""
 RATES = RESULTS / "sparse" / "atoms-h200-2026-11-23.json"
-"""What ``subbyte bench atoms`` measured of each instruction alone."""
+"""What ``subbyte bench atoms`` measured of each instruction alone, on an H200."""
 SHARE = 0.8
 
 
@@ -56,33 +58,40 @@ def joined(records: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 @cache
-def rates(ending: str) -> dict[int, float]:
+def rates(ending: str, source: Path = RATES) -> dict[int, float]:
     """10^12 operations per second of ``wgmma.sp`` by its columns; ``ending`` as in the names of the record."""
-    record = json.loads(RATES.read_text(encoding="utf-8"))
+    record = json.loads(source.read_text(encoding="utf-8"))
     names = {re.fullmatch(rf"s8\.wgmma\.sp\.m64n(\d+)k64{ending}", one["atom"]): one for one in record["atoms"]}
     return {int(match[1]): float(one["tops"]) for match, one in names.items() if match}
 
 
-def ceiling(cell: str, config: str) -> float:
-    """Microseconds of the multiplications alone, at the measured rate of the instruction with such weights, between
-    the widths that were measured in proportion."""
+def ceilings(cell: str, config: str, source: Path = RATES) -> tuple[float, float]:
+    """Microseconds of the multiplications alone, at the measured rate of the instruction with such weights: of the
+    kernel's width, between the widths that were measured in proportion, and of the fastest one."""
     workload, chosen = subbyte.workload(f"{cell}:{WEIGHTS}"), config_from_key(config)
     atom = family_of(chosen).plan(workload, chosen, arch("sm_90a")).atom.name
-    known = rates("" if chosen.to_dict()["resident"] == 1 else r"\.streamed")
+    known = rates("" if chosen.to_dict()["resident"] == 1 else r"\.streamed", source)
     columns = int(atom.partition("m64n")[2].partition("k")[0])
-    return workload.operations / float(np.interp(columns, list(known), list(known.values()))) / 1e6
+    of_width = float(np.interp(columns, list(known), list(known.values())))
+    return workload.operations / of_width / 1e6, workload.operations / max(known.values()) / 1e6
 
 
-def rows(records: Sequence[dict[str, Any]]) -> list[str]:
-    """The table's lines."""
+def rows(records: Sequence[dict[str, Any]], source: Path = RATES) -> list[str]:
+    """The table's lines. Raises InvalidInput for rates of another GPU."""
+    names = {gpu["name"] for record in records for gpu in record["gpus"]}
+    measured = json.loads(source.read_text(encoding="utf-8"))["device"]["name"]
+    if names != {measured}:
+        raise InvalidInput(
+            f"records of {', '.join(sorted(names))} beside rates of {measured}: give --rates of that GPU"
+        )
     made = ["| cell | dense, us | 2:4, us | dense / 2:4 | goal, us | ceiling, us | of the ceiling | kernel |",
             "| --- | --- | --- | --- | --- | --- | --- | --- |"]  # fmt: skip
     for cell, sides in joined(records).items():
         if ":" in cell:  # not of 2:4 weights
             continue
         dense, sparse = sides["dense"], sides["sparse"]
-        least = ceiling(cell, sparse["config"])
-        goal, allowed = GOALS.get(cell), least / SHARE
+        least, fastest = ceilings(cell, sparse["config"], source)
+        goal, allowed = GOALS.get(cell), fastest / SHARE
         said = "-" if goal is None else f"{goal:.1f}" if goal >= allowed else f"{allowed:.1f} ({goal:.1f})"
         made.append(
             f"| {cell} | {dense['median']:.2f} | {sparse['median']:.2f} | {sparse['ratio']:.2f} | {said} | {least:.1f} "
@@ -96,6 +105,7 @@ def main(arguments: Sequence[str]) -> int:
     """Print it."""
     parser = parser_of("sparse table", __doc__)
     parser.add_argument("records", type=Path, nargs="+", metavar="RECORD")
+    parser.add_argument("--rates", type=Path, default=RATES, metavar="RECORD", help="of `bench atoms` on the same GPU")
     asked = parser.parse_args(arguments)
-    print("\n".join(rows([json.loads(path.read_text(encoding="utf-8")) for path in asked.records])))
+    print("\n".join(rows([json.loads(path.read_text(encoding="utf-8")) for path in asked.records], asked.rates)))
     return 0

@@ -18,8 +18,9 @@ from typing import Any
 import subbyte
 from benchmarks.shared.command import answering, parser_of
 from benchmarks.sparse.built import write_lines
-from benchmarks.sparse.ways import BASES, BLOCK_BASES
+from benchmarks.sparse.ways import BASES, BLOCK_BASES, LATER_BASES
 from subbyte.device.arch import arch
+from subbyte.errors import InvalidInput
 from subbyte.families import config_from_dict, config_from_key, family_of
 from subbyte.kernel import Kernel
 from subbyte.kernel.build import make_plan
@@ -61,18 +62,22 @@ def neighbours(base: Configuration, cell: str, draw: random.Random) -> list[Conf
     return draw.sample(found, len(found))
 
 
-def tried(cell: str, most: int, before: Sequence[str], known: Sequence[str] = ()) -> Iterator[Configuration]:
+def tried(
+    cell: str, most: int, before: Sequence[str], known: Sequence[str] = (), later: bool = False
+) -> Iterator[Configuration]:
     """At most so many configurations of a cell that can be built, as many of each way to divide the work: first that
     way, then random choices around it; or with kernels measured before what differs from them in one knob, and is not
-    ``known``."""
+    ``known``. ``later``: the ways of the second campaign."""
     workload, target = subbyte.workload(typed(cell)), arch("sm_90a")
-    bases = (BLOCK_BASES if ":" in cell else BASES)[cell.partition(":")[0]]
+    bases = (BLOCK_BASES if ":" in cell else LATER_BASES if later else BASES)[cell.partition(":")[0]]
     draw = random.Random(cell)
     seen: set[Configuration] = set()
     given = [config_from_key(key) for key in (before or bases)]
     each = -(-most // len(given))
     for base in given:
         near = around(base)
+        if later:
+            del near["resident"]
         if before:
             others = neighbours(base, cell, draw)
         else:
@@ -128,8 +133,13 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--measured", type=Path, nargs="+", default=[], metavar="RECORD", help="what was measured")
     parser.add_argument("--kept", type=int, default=3, help="of each cell's measured kernels (default 3)")
     parser.add_argument("--live", type=int, nargs="+", default=[], metavar="PERCENT", help="of blocks, not 2:4 weights")
+    parser.add_argument("--later", action="store_true", help="the ways of the second campaign of 2:4 weights")
     parser.add_argument("--only-kept", action="store_true", help="the kept measured kernels, nothing near them")
     asked = parser.parse_args(arguments)
+    if asked.later and (asked.live or asked.only_kept or not set(asked.cells) <= set(LATER_BASES)):
+        raise InvalidInput(
+            f"--later is of 2:4 weights, without --live and --only-kept, and of {', '.join(LATER_BASES)}"
+        )
     before = measured(asked.measured)
     lines = []
     for name in asked.cells:
@@ -141,7 +151,7 @@ def main(arguments: Sequence[str]) -> int:
         if asked.only_kept:
             configs = [config_from_key(key) for key in kept]
         else:
-            configs = list(tried(cell, asked.most, kept, known))
+            configs = list(tried(cell, asked.most, () if asked.later else kept, known, asked.later))
         lines += [line(cell, config, False, asked.live) for config in configs]
         lines += [line(cell, config, False, asked.live[:1], SUMS) for config in configs[:1]]
         print(f"{name}: {len(lines)} texts in all", flush=True)

@@ -29,6 +29,39 @@ BASES: Mapping[str, tuple[str, ...]] = {
     "resnet50.stage5@8": ("wg24-tw8-tr1-cm1-sg7-st3-un4-if3-sta0-res0", "wg24-tw8-tr1-cm2-sg7-st3-un4-sta0-res0"),
 }  # fmt: skip
 """Of 2:4 weights."""
+LATER_BASES: Mapping[str, tuple[str, ...]] = {
+    "resnet50.stage2@256": ("wg24-tw14-tr1-cm1-cr3-sg1-st6-la1-sta0-res1",
+                            "wg24-tw10-tr2-cm1-cn3-sg2-st5-la1-sta0-res1",
+                            "wg24-tw10-tr1-cm1-cn3-sg2-st4-la1-sta0-res1",
+                            "wg24-tw14-tr2-cm1-cn2-sg2-st5-la1-sta2-pr2-res1",
+                            "wg24-tw14-tr2-cm1-cr2-sg1-st7-la1-sta2-pr2-res1",
+                            "wg24-tw14-tr1-cm1-cn2-sg2-st5-la1-sta2-pr2-res1",
+                            "wg24-tw20-tr1-cm1-cn3-sg4-st4-la1-sta0-res0", "wg24-tw14-tr1-cm1-sg2-st4-la1-sta0-res1",
+                            "wg24-tw28-tr1-cm1-cn2-sg4-st4-la1-sta2-res1"),
+    "resnet50.stage3@256": ("wg24-tw14-tr1-cm2-sg2-st5-la1-sta2-pr2-res1", "wg24-tw14-tr1-cm2-sg2-st4-la1-sta2-res1",
+                            "wg24-tw8-tr2-cm2-sg1-st5-la1-sta2-pr2-res1", "wg24-tw10-tr1-cm1-cn3-sg2-st4-la1-sta0-res1",
+                            "wg24-tw28-tr1-cm2-sg4-st3-la1-if3-sta2-ls3-res1"),
+    "resnet50.stage5@256": ("wg24-tw7-tr2-cm1-cr2-sg1-cg8-st3-rr3-la1-sta0-ig2-ls1-res2",
+                            "wg24-tw7-tr2-cm1-cr2-sg1-cg8-st4-rr3-la1-sta0-ig2-pr2-res0",
+                            "wg24-tw7-tr2-cm2-sg2-cg8-st4-rr3-la1-sta0-ig2-pr2-res2",
+                            "wg24-tw7-tr2-cm2-sg2-cg8-st3-rr3-la1-sta0-ig2-res2",
+                            "wg24-tw7-tr2-cm2-sg2-cg4-st8-rr0-la1-un2-sta0-ig2-res2",
+                            "wg24-tw8-tr4-cm2-sg1-st6-la1-sta0-pr2-res0",
+                            "wg24-tw7-tr1-cm2-sg4-cg4-st6-rr0-la1-un2-sta0-ig4-res2",
+                            "wg24-tw7-tr2-cm1-cr2-sg1-cg8-st3-rr3-la1-sta0-ig2-ls1-res0"),
+    "resnet50.stage2@64": ("wg24-tw14-tr1-cm1-cr3-sg4-st6-la1-sta0-res1", "wg24-tw10-tr1-cm1-cn3-sg8-st4-la1-sta0-res1",
+                           "wg24-tw14-tr1-cm1-cr2-sg4-st5-la1-sta2-pr2-res1",
+                           "wg24-tw14-tr1-cm1-cn2-sg8-st4-la1-sta2-pr2-res1", "wg24-tw14-tr1-cm1-sg8-st3-la1-sta0-res1",
+                           "wg24-tw28-tr1-cm1-cr2-sg8-st4-la1-if2-res1"),
+    "resnet50.stage5@64": ("wg24-tw7-tr1-cm1-cr2-sg4-cg4-st2-rr3-un2-sta0-ig2-hr1-res2",
+                           "wg24-tw7-tr1-cm1-cr2-sg4-cg8-st4-rr3-la1-sta0-ig2-hr1-res2",
+                           "wg24-tw8-tr4-cm1-sg2-cg4-st3-rr3-la1-un2-sta0-pr2-res2",
+                           "wg24-tw7-tr2-cm1-sg4-cg4-st3-rr3-la1-un2-sta0-ig2-pr2-res2",
+                           "wg24-tw7-tr1-cm1-cr2-sg4-cg4-st2-rr3-sta0-ig2-hr1-res0"),
+}  # fmt: skip
+"""The same for the second campaign, in cells whose goal the first one missed: three consumers, two producers, weights
+of all kernel rows ahead (``res2``), several blocks of a multiprocessor; the last of a cell is its fastest before. Where
+its weights are stays as a way says."""
 BLOCK_BASES: Mapping[str, tuple[str, ...]] = {
     "resnet50.stage2@256": (
         "wgb-tw28-tr1-cm1-cn2-sg4-st5-la1-lp2",

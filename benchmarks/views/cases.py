@@ -93,6 +93,12 @@ CASES = [
         ".sb-bars", ".sb-bars-svg", ".sb-bars-svg .panel", BACK_AND_FORTH, ("Home",), ("chosen",),
     ),
     Case(
+        "layer origin", "a floor and three sources",
+        "from subbyte_widgets import LayerOrigin",
+        "view = LayerOrigin('resnet50.stage2@8')\nview",
+        ".sb-origin", ".sb-origin-svg", ".sb-origin-svg .panel", BACK_AND_FORTH, ("Home",), ("chosen",),
+    ),
+    Case(
         "tiling", "512 x 576 map, 8 warps",
         "from subbyte import MmaConfig\nfrom subbyte.technique.tiling import tiling\n"
         "from subbyte_widgets import ConvolutionTiling\n"

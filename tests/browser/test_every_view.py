@@ -35,6 +35,7 @@ VIEWS = {
     ".sb-im2col": "SparseIm2col()",
     ".sb-surface": "SpeedSurface(SURFACE)",
     ".sb-bars": "LayerBars('alexnet@1')",
+    ".sb-origin": "LayerOrigin('resnet50.stage5@8')",
 }
 START = """import os, psutil, subbyte
 from subbyte.measure.replay import ReplayRunner
@@ -60,7 +61,7 @@ follows = {'.sb-tiling': ('multiply', 4), '.sb-map': ('selected', 7), '.sb-pack'
            '.sb-bits': ('step', 7), '.sb-planes': ('step', 6),
            '.sb-strides': ('chosen', 8), '.sb-folding': ('chosen', 41), '.sb-timeline': ('chosen', 3),
            '.sb-bitmap': ('step', 11), '.sb-im2col': ('step', 8),
-           '.sb-surface': ('chosen', 12), '.sb-bars': ('chosen', 8)}
+           '.sb-surface': ('chosen', 12), '.sb-bars': ('chosen', 8), '.sb-origin': ('chosen', 4)}
 def one(i):
     selector, i = list(made)[i % len(made)], i // len(made)
     view, (trait, many) = made[selector], follows[selector]

@@ -13,9 +13,9 @@ from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
+from subbyte.device.launch import launch_from_dict
 from subbyte.errors import BuildFailed
 from subbyte.families.mma.config import MmaConfig
-from subbyte.measure.case import launch_from_dict
 from subbyte.records.describe import workload_from_dict
 
 FAULTS = ("good", "spin", "stray", "silent", "zeros", "memory", "no_image", "compiler_dies", "other")

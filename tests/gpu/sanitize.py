@@ -39,13 +39,14 @@ from typing import Any
 
 import numpy as np
 
+from subbyte.device.launch import launch_from_dict
 from subbyte.errors import BrokenRecord, InvalidInput, MissingDependency, SubbyteError
 from subbyte.families.registry import config_from_dict
 from subbyte.files import replace_file
 from subbyte.gpu.device import open_device
 from subbyte.gpu.launched import GpuKernel
 from subbyte.gpu.timing import command_line
-from subbyte.measure.case import Case, launch_from_dict
+from subbyte.measure.case import Case
 from subbyte.numerics import Requantization
 from subbyte.records.describe import now, workload_from_dict
 from subbyte.workload.precision import INT4

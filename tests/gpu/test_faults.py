@@ -13,11 +13,12 @@ from functools import partial
 import prebuilt
 import pytest
 
+from subbyte.device.launch import launch_from_dict
 from subbyte.errors import MissingDependency
 from subbyte.families.mma.config import MmaConfig
 from subbyte.gpu.driver import detect
 from subbyte.gpu.timing import TimingProtocol
-from subbyte.measure.case import Case, Evaluator, launch_from_dict
+from subbyte.measure.case import Case, Evaluator
 from subbyte.measure.cuda_runner import CudaRunner
 from subbyte.measure.executor import ExecutorRunner
 from subbyte.measure.worker import WorkerPool

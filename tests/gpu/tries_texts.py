@@ -20,6 +20,7 @@ from subbyte.families.registry import config_from_dict
 from subbyte.kernel.build import _plan_key, cuda_text, make_plan
 from subbyte.kernel.choose import likeliest
 from subbyte.kernel.default import default_config
+from subbyte.spaces.configuration import Configuration
 from subbyte.workload import workload
 
 LAYERS = (
@@ -50,6 +51,12 @@ def prime(file: Path) -> list[str]:
         write_cached(cache_folder("kernels") / f"{_plan_key(plan)}.cu", line["text"].encode())
         layers[line["layer"]] = None
     return list(layers)
+
+
+def configurations(file: Path, layer: str) -> list[Configuration]:
+    """The configurations of a layer's texts."""
+    lines = map(json.loads, lzma.decompress(file.read_bytes()).decode().split("\n"))
+    return [config_from_dict(line["config"]) for line in lines if line["layer"] == layer]
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ SETS: dict[str, list[str]] = {
     "fragment_explorer/view.css": [r"rect\.k\d \{ fill: (#\w{6})"],
     "kernel_reader/view.css": [r"i\.[MCLSXB] \{ background: (#\w{6})", r"-svg \.[MCLSXB] \{ stroke: (#\w{6})"],
     "layer_bars/view.css": [r"\.(?:dense|weight|activation|dual|half) \{ fill: (#\w{6})"],
+    "layer_origin/view.css": [r"\.(?:floor|own|shipped|predicted|search) \{ fill: (#\w{6})"],
     "layout_view/view.css": [r"\.c\d rect \{ fill: (#\w{6})"],
     "live_curve/view.css": [r"\.(?:dots|failed|best) \{ (?:fill|stroke): (#\w{6})"],
     "load_stepper/view.css": [r"\.bar\.b\d \{ fill: (#\w{6})"],

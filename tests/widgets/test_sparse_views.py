@@ -124,6 +124,11 @@ def test_a_speed_surface_is_its_record(surface: sparse.SpeedMap) -> None:
     assert 'data-level="1"' in view.data["pictures"]["dense core"]
     lines = replace(surface, breakevens=(sparse.BreakEven("condense", ((0.1, 0.1),), "made up here"),))
     assert ">condense<" in SpeedSurface(lines).to_svg()
+    near = [sparse.BreakEven(name, ((1.0, at), (0.02, at)), "made up here") for name, at in (("a", 0.53), ("b", 0.55))]
+    drawn = SpeedSurface(replace(surface, breakevens=tuple(near))).to_svg()
+    tops = [float(one) for one in re.findall(r'<text[^>]*y="([\d.]+)"[^>]*>[ab]</text>', drawn)]
+    assert len(tops) == 2
+    assert abs(tops[0] - tops[1]) >= 15, "the names of lines side by side lie on each other"
     assert "no measured break-even" in view.to_svg()
 
 
@@ -190,3 +195,19 @@ def test_charts_of_experiments_show_their_rows(repository: Path) -> None:
             assert "no GPU has this unit" in one.plot().layout.title.subtitle.text.replace("<br>", " ")
     with pytest.raises(InvalidInput, match="no chart of F8"):
         found["F8"].plot()
+
+
+def test_the_chart_of_software_shows_every_gain_and_what_pays() -> None:
+    gains = [("blocks", 1.0, 0.8), ("blocks", 0.25, 2.0), ("2:4", 0.5, 1.4), ("condense", 0.0, 1.3)]
+    made = [
+        sparse.SoftwareGain("gemm4096", path, 1.0, weights, gain, "made up, a GPU") for path, weights, gain in gains
+    ]
+    drawn = sparse.Software(tuple(made)).plot()
+    marks = {trace.name: list(zip(trace.x, trace.y, strict=True)) for trace in drawn.data if trace.mode == "markers"}
+    assert marks == {"2:4": [(0.5, 1.4)], "blocks": [(0.25, 2.0), (1.0, 0.8)]}
+    assert "level with dense at blocks 0.71" in drawn.layout.title.text.replace("<br>", " ")
+    assert "a GPU" in drawn.layout.title.subtitle.text
+    lines = {trace.name: list(trace.y) for trace in drawn.data if trace.mode == "lines"}
+    assert lines["model, zeros of both operands"][-1] == pytest.approx(0.881, abs=0.001)
+    slower = sparse.Software((sparse.SoftwareGain("gemm4096", "2:4", 1.0, 0.5, 0.9, "made up, a GPU"),)).plot()
+    assert "no density measured" in slower.layout.title.text

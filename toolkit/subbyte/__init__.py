@@ -42,6 +42,7 @@ _HOME = {
     "compile": "subbyte.measure.tries",
     "Kernel": "subbyte.kernel",
     "Chain": "subbyte.kernel",
+    "load_chain": "subbyte.kernel",
     "conv2d": "subbyte.kernel",
     "network": "subbyte.networks",
     "Study": "subbyte.tune",

@@ -46,6 +46,14 @@ def number(value: Any, name: str, positive: bool = False) -> float:
     return found
 
 
+def share(value: Any, name: str) -> float:
+    """``value`` as a float from 0 to 1. Raises InvalidInput for anything else."""
+    found = number(value, name)
+    if found > 1:
+        raise InvalidInput(f"{name}={shown(value)}: expected a share from 0 (all zeros) to 1 (none), such as 0.05")
+    return found
+
+
 def flag(value: Any, name: str) -> bool:
     """``value`` as a truth value. Raises InvalidInput for anything but True and False."""
     if not _is_flag(value):

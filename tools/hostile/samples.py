@@ -20,6 +20,7 @@ from subbyte import networks, sparse
 from subbyte.analysis import Floor, SpeedLimits, Spread, StageRow, TableOne, UnpackingControl
 from subbyte.analysis.ablation import Factor
 from subbyte.analysis.landscape_view import LandscapePoints
+from subbyte.analysis.origin import SOURCES, Origin, Source
 from subbyte.families import family_named, space
 from subbyte.families.bits.ring.space import RingSpace
 from subbyte.families.mma.config import MmaConfig
@@ -33,7 +34,7 @@ from subbyte.records.foreign import ForeignSpace, ForeignWorkload
 from subbyte.records.parameter_space import ParameterSpace
 from subbyte.records.result import Failed
 from subbyte.spaces.listed import ListedOneByOne, ListedTable
-from subbyte.sparse import Experiment, LayerBars, RowLowering, SpeedMap, TileSteps
+from subbyte.sparse import Experiment, LayerBars, RowLowering, Software, SpeedMap, TileSteps
 from subbyte.sparse.bitmap import TwoLevelBitmap
 from subbyte.sparse.networks import NetworkCycles
 from subbyte.sparse.trace import Counts
@@ -176,6 +177,17 @@ def _layer_bars(name: str) -> LayerBars:
     return sparse.layer_bars(_network_cycles(name), [measured])
 
 
+def _origin(name: str) -> Origin:
+    sources = tuple(Source(one, name, name, 4.0, 3.0, 5.0, name) for one in SOURCES)
+    return replace(made_up(Origin, name), sources=sources)
+
+
+def _software(name: str) -> Software:
+    gains = [sparse.SoftwareGain(name, path, 1.0, at, 1.5 - at, f"{name}, {name}")
+             for path in ("blocks", name) for at in (0.25, 1.0)]  # fmt: skip
+    return Software(tuple(gains))
+
+
 def _speed_map(name: str) -> SpeedMap:
     plain = sparse.surface("gemm64", activations=(0.2, 1.0), weights=(0.2, 1.0))
     where = replace(plain, workload=name, kind=name, waves=name, machine=replace(plain.machine, name=name))
@@ -196,6 +208,7 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     OneByOneSpace: lambda name: made_up(OneByOneSpace, name, {"family": family_named("bmma")}),
     RingSpace: lambda name: made_up(RingSpace, name, {"family": family_named("bits")}),
     Experiment: _experiment,
+    Origin: _origin,
     ParameterSpace: lambda name: ParameterSpace(ForeignWorkload(name, (name,)), name, {name: (name, 2)}, ()),
     ForeignSpace: lambda name: ForeignSpace(ForeignWorkload(name, (name,)), name, {name: (name, 2)}, (0, 1)),
     Kernel: kernel,
@@ -208,6 +221,7 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     NetworkReport: lambda name: tuning_report(name, NetworkReport),
     RowLowering: lambda name: replace(sparse.row_lowering(), workload=named(name, "n1h6w16c4k8r3s3p1"), source=name),
     SpeedLimits: _limits,
+    Software: _software,
     SpeedMap: _speed_map,
     Spread: _spread,
     Study: _study,

@@ -12,6 +12,7 @@ import subbyte_widgets as widgets
 from hostile import samples
 from hostile.made_up import made_up
 from subbyte.analysis import Roofline, SpeedLimits
+from subbyte.analysis.origin import Origin
 from subbyte.families.mma.config import MmaConfig
 from subbyte.kernel.edit import EditReport
 from subbyte.networks import NetworkTimeline
@@ -126,6 +127,7 @@ VIEWS: dict[str, Callable[[str], Any]] = {
     "FragmentExplorer": lambda name: _one("FragmentExplorer"),
     "KernelReader": lambda name: widgets.KernelReader(samples.kernel(name)),
     "LayerBars": lambda name: widgets.LayerBars(samples.sample(LayerBars, name)),
+    "LayerOrigin": lambda name: widgets.LayerOrigin(samples.sample(Origin, name)),
     "LayoutView": _layouts,
     "LiveCurve": lambda name: widgets.LiveCurve(samples.study_record(name)),
     "LoadStepper": lambda name: widgets.LoadStepper([replace(_loads(), workload=samples.named(name, SPEC))]),

@@ -10,6 +10,7 @@ from subbyte_widgets.fragment_explorer import FragmentExplorer
 from subbyte_widgets.kernel_lab import KernelLab
 from subbyte_widgets.kernel_reader import KernelEditor, KernelExplorer, KernelReader
 from subbyte_widgets.layer_bars import LayerBars
+from subbyte_widgets.layer_origin import LayerOrigin, LayerTuner
 from subbyte_widgets.layout_view import LayoutExplorer, LayoutView
 from subbyte_widgets.live_curve import LiveCurve
 from subbyte_widgets.load_stepper import LoadStepper
@@ -40,6 +41,8 @@ __all__ = [
     "KernelLab",
     "KernelReader",
     "LayerBars",
+    "LayerOrigin",
+    "LayerTuner",
     "LayoutExplorer",
     "LayoutView",
     "LiveCurve",

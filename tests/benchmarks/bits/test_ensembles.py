@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
-from benchmarks.bits.ensembles import compared, members_of, votes
+from benchmarks.bits.ensembles import differing, expected, members_of, predictions, slowest_share, votes
 from benchmarks.bits.networks import packed
 from subbyte.networks import network
-from subbyte.networks.ensemble import random_ensemble
+from subbyte.networks.ensemble import Ensemble
 from subbyte.networks.layer import pixel_values
 
 
@@ -19,24 +20,25 @@ class Emulated:
     def __init__(self, last: Any) -> None:
         self.last = last
 
-    def run(self) -> None:
-        """Done."""
-
     def output(self, layer: int) -> Any:
         return self.last
 
 
-def test_votes_are_those_of_the_reference() -> None:
-    found = network("digits.w1a1@8")
-    members = members_of(packed(found), 2)
-    images = found.random_images(1)
-    wanted = random_ensemble(found, 3).reference(images)
-    np.testing.assert_array_equal(votes(list(wanted.members)), wanted.predictions)
-    member = members[1]
-    last = member.chain().outputs(pixel_values(images))[-1]["Out"]
-    ours, right, wrong = compared(member, Emulated(last), images, np)  # type: ignore[arg-type]
-    np.testing.assert_array_equal(ours, wanted.members[1])
-    np.testing.assert_array_equal(right, wanted.members[1])
-    assert wrong == 0
+def test_votes_are_those_of_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.bits.ensembles.EPOCHS", 1)
+    members, images, labels = members_of(packed(network("digits.w1a1@8")), 3)
+    assert labels is not None and len(labels) == len(images) == 8  # noqa: PT018
+    wanted = Ensemble(members[0].network, tuple(one.parameters for one in members)).reference(images)
+    right = [expected(one, images, np) for one in members]
+    found = np.stack([predictions(one, sums) for one, sums in zip(members, right, strict=True)])
+    np.testing.assert_array_equal(found, wanted.members)
+    np.testing.assert_array_equal(votes(found), wanted.predictions)
+    last = members[1].chain().outputs(pixel_values(images))[-1]["Out"]
+    assert differing(members[1], Emulated(last), right[1]) == 0  # type: ignore[arg-type]
     last[0] += 1
-    assert compared(member, Emulated(last), images, np)[2] == 1  # type: ignore[arg-type]
+    assert differing(members[1], Emulated(last), right[1]) == 1  # type: ignore[arg-type]
+
+
+def test_a_simulated_gpu_has_every_so_manieth_member() -> None:
+    assert slowest_share([1.0, 2.0, 3.0, 4.0, 5.0], 4) == 6.0
+    assert slowest_share([1.0, 2.0, 3.0], 8) == 3.0

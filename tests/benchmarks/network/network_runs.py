@@ -14,7 +14,7 @@ SMALL = ConvWorkload(8, 7, 7, 64, 64, 1, 1, name="small@8")
 
 def arguments(out, **more):
     """What the command line gives, as far as a part looks at it."""
-    usual = {"part": 0, "end": time.time() + 600, "seconds": 600.0, "remeasure_seconds": 0.0, "extra": [],
+    usual = {"layers": [], "part": 0, "end": time.time() + 600, "seconds": 600.0, "remeasure_seconds": 0.0, "extra": [],
              "earlier": [], "only": "", "kinds": None, "record": None, "most": None}  # fmt: skip
     return argparse.Namespace(out=out, **{**usual, **more})
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from benchmarks.network import heldout, sample, times, train
+from benchmarks.network import heldout, layers, sample, times, train
 from subbyte.device.arch import arch
 from subbyte.errors import InvalidInput
 from subbyte.families.wgmma import features, model
@@ -81,6 +81,8 @@ def test_a_record_with_a_layer_that_is_held_out_is_refused(record, tmp_path, cap
     (tmp_path / "bad.json").write_text(json.dumps(data))
     assert train.main([str(tmp_path / "bad.json")]) == 2
     assert "held out" in capsys.readouterr().err
+    left = train.load([tmp_path / "bad.json"], leave_heldout=True)
+    assert [one.workload for one in left] == [one.workload for one in train.load([record])]
     (tmp_path / "none.json").write_text("[]")
     assert train.main([str(tmp_path / "none.json")]) != 0
     assert "no record of" in capsys.readouterr().err
@@ -159,11 +161,14 @@ def test_texts_of_what_compile_takes_are_measured_in_their_order(tmp_path, monke
 
 
 def test_layers_are_named_or_drawn():
-    assert len(sample.layers_of("heldout")) == 24
-    assert len(sample.layers_of("stages")) == 44
-    drawn = sample.layers_of("random:7:5")
+    assert [one.spec for one in layers.layers_of(["heldout"])] == PUBLISHED
+    assert len(layers.layers_of(["stages"])) == 44
+    at = layers.layers_of(["stages@24", "heldout@8,16", "resnet50.stage2@24"])
+    assert len(at) == 4 + 24
+    assert {one.n for one in at} == {24, 8, 16}
+    drawn = layers.layers_of(["random:7:5"])
     assert len(drawn) == 5
     assert not any(map(heldout.is_held_out, drawn))
-    for wrong in ("random:7", "random:x:2", f"random:{heldout.SEED}:3"):
+    for wrong in ("random:7", "random:x:2", f"random:{heldout.SEED}:3", "stages@x"):
         with pytest.raises(InvalidInput, match="--layers"):
-            sample.layers_of(wrong)
+            layers.layers_of([wrong])

@@ -70,6 +70,7 @@ def test_training_prints_what_differs(capsys: pytest.CaptureFixture[str], tmp_pa
 @pytest.mark.parametrize(("words", "said", "code"), [
     (("run", "tcbnn.resnet"), "did you mean tcbnn.resnet18", 2),
     (("run", "digits.w1a1@8", "--device", "tpu"), "device", 2),
+    (("run", "digits.w1a1", "--images", "360", "--device", "emulator"), "the test split of digits has 359", 2),
     (("bench", "digits.w1a1"), "timed on a GPU, and there is none here", 3),
     (("bench", "digits.w1a1", "--device", "emulator"), "timed on a GPU", 3),
     (("train", "cifar"), "allowed: digits, mnist", 2),

@@ -11,6 +11,7 @@ import subbyte
 from subbyte.cli.doctor import examine
 from subbyte.cli.main import main
 from subbyte.families.mma.config import MmaConfig
+from subbyte.families.wgmma import first_choices
 from subbyte.kernel.own import Memory
 from subbyte.records.result import Measured
 from subbyte.records.store import Store
@@ -88,24 +89,42 @@ def test_no_store_and_other_commands(store, capsys, monkeypatch):
 
 def test_origin_says_where_a_kernel_comes_from(store):
     own = subbyte.origin(LAYERS[0])
-    assert (own.source, own.family, own.microseconds, own.low, own.high) == ("own", "mma", 5.0, 5.0, 5.1)
+    assert (own.source, own.taken.family, own.microseconds, own.taken.low, own.taken.high) == (
+        "own", "mma", 5.0, 5.0, 5.1,
+    )  # fmt: skip
     assert own.share is None  # the floor is that of another GPU
     assert own.advice == ""
-    shipped = subbyte.origin("resnet50.stage2@8")
-    assert (shipped.source, shipped.microseconds, shipped.device) == (
-        "shipped",
-        pytest.approx(3.52, abs=0.01),
-        "NVIDIA H200",
-    )
-    assert 0 < shipped.floor < shipped.microseconds
-    assert shipped.share == shipped.floor / shipped.microseconds
     predicted = subbyte.origin(LAYERS[0], store="off")
     assert (predicted.source, predicted.microseconds) == ("predicted", None)
+    assert own.sources == (own.taken, predicted.taken)  # what would be taken without the record
     assert "tries=16" in predicted.advice
     left = subbyte.origin(LAYERS[0], gpu="GPU B")
     assert left.source == "predicted"
     assert "on GPU A" in left.left[0]
+    shipped = subbyte.origin("resnet50.stage2@8")
+    assert (shipped.source, shipped.taken.device, len(shipped.sources)) == ("shipped", "NVIDIA H200", 1)
+    assert 0 < shipped.floor < shipped.microseconds
+    assert shipped.share == shipped.floor / shipped.microseconds
     for one in (own, shipped, predicted, left):
         assert one.source in one._repr_html_()
         assert one.reason.split(";")[0] in one.text()
-        assert json.loads(one.to_json())["config"] == one.config
+        assert json.loads(one.to_json())["sources"][0]["config"] == one.taken.config
+
+
+def test_a_predicted_time_has_the_error_bar_of_first_choices(monkeypatch):
+    """As far off as the model was on layers that it was not trained on; without such measurements there is none."""
+    origin = subbyte.origin("resnet50.stage2@40", store="off")
+    off = first_choices.ratios()
+    time, low, high = origin.taken.microseconds, origin.taken.low, origin.taken.high
+    assert off, "the model is another one: python benchmarks/network first RECORD --write"
+    assert origin.taken.layers == len(off) > 5
+    assert f"{time:.2f} us expected by a model" in origin.reason
+    assert (low, high) == (pytest.approx(time * off[0]), pytest.approx(time * off[-1]))
+    assert f"({low:.2f} to {high:.2f})" in origin.text()
+    monkeypatch.setattr(first_choices, "ratios", tuple)
+    bare = subbyte.origin("resnet50.stage2@40", store="off")
+    assert (bare.taken.microseconds, bare.taken.low, bare.taken.layers) == (time, None, 0)
+    assert "how far off nobody measured" in bare.text()
+    image = subbyte.origin("n103h96w157c240k24r1s1p0u2", family="image", store="off")
+    assert image.taken.microseconds is None
+    assert "only puts kernels in order" in image.text()

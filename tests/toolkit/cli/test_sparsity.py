@@ -28,7 +28,7 @@ def test_a_sparse_kernel_runs_exactly_on_the_cpu(capsys):
 
 
 def test_searches_take_networks_and_the_space_of_2of4_kernels(capsys):
-    command = ["tune", LAYER, "--sparsity", "2:4", "--space", "wgmma-2of4", "--runner", "fake", "--trials", "3",
+    command = ["tune", LAYER, "--sparsity", "2:4", "--runner", "fake", "--trials", "3",
                "--strategy", "random", "--json"]  # fmt: skip
     assert main(command) == 0
     (row,) = json.loads(capsys.readouterr().out)["workloads"]
@@ -42,7 +42,7 @@ def test_a_kernel_of_live_blocks_is_chosen_runs_and_is_searched(capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["workload"] == f"{LAYER}:w4a4:signed-blocks25.signed"
     assert found["check"] == {**found["check"], "ok": True, "elements": 8 * 6 * 8 * 64}
-    command = ["tune", LAYER, "--sparsity", "blocks:0.25", "--space", "wgmma-blocks", "--runner", "fake"]
+    command = ["tune", LAYER, "--sparsity", "blocks:0.25", "--runner", "fake"]
     assert main([*command, "--trials", "3", "--strategy", "random", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["workloads"]
     assert row["best_config"]["live_pairs"] in (1, 2, 3, 4)

@@ -197,3 +197,49 @@ def test_to_dict_is_plain_data():
     assert Requantization.per_tensor(2, 3, 4, bias=-1, relu=True).to_dict() == {
         "bias": [-1, -1], "multiplier": [3, 3], "shift": [4, 4], "clip": [0, 7], "scale_error": 0.0,
     }  # fmt: skip
+
+
+def test_a_residual_is_added_before_rounding():
+    rng = np.random.default_rng(5)
+    count = 40
+    bias = rng.integers(-(1 << 31), 1 << 31, count, np.int32)
+    multiplier = rng.integers(0, 1 << 31, count, np.int32)
+    shift, added = rng.integers(1, 63, count, np.int32), rng.integers(-(1 << 24), (1 << 24) + 1, count, np.int32)
+    requant = Requantization(bias, multiplier, shift, added=added)
+    acc = rng.integers(-(1 << 31), 1 << 31, (3, count), np.int32)
+    acc[0] = np.where(bias < 0, -(1 << 31), (1 << 31) - 1)
+    residual = rng.integers(-128, 128, (3, count), np.int8)
+    for place in np.ndindex(acc.shape):
+        k = place[1]
+        product = (int(acc[place]) + int(bias[k])) * int(multiplier[k]) + int(residual[place]) * int(added[k])
+        wanted = min(max((product + (1 << (int(shift[k]) - 1))) >> int(shift[k]), -8), 7)
+        assert requant.apply(acc, residual)[place] == wanted
+    assert requant.words(64).shape == (4, 64)
+    assert requant.fixed_words(64, 8) is None
+    for wrong in (None, residual[:, 1:]):
+        with pytest.raises(InvalidInput, match="residual"):
+            requant.apply(acc, wrong)
+    with pytest.raises(InvalidInput, match="residual given: this requantization adds none"):
+        Requantization(bias, multiplier, shift).apply(acc, residual)
+
+
+@pytest.mark.parametrize("factor", [0.0, -0.4, 1.0, 37.5])
+def test_scales_of_a_residual_are_met(factor):
+    requant = Requantization.from_scale(0.0123, 7, k=5, added=factor)
+    assert requant.added is not None
+    assert np.allclose(requant.added / np.exp2(requant.shift), factor, rtol=1e-6)
+    assert np.allclose(requant.multiplier / np.exp2(requant.shift), 0.0123, rtol=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("scale", "added", "says"),
+    [
+        (0.1, [1.0, 2.0], "one or \\[5\\]"),
+        (0.1, np.nan, "magnitude"),
+        (1e-9, 1e6, "too far apart"),
+        (0.1, "a", "numeric"),
+    ],
+)
+def test_scales_of_a_residual_that_cannot_be_met_are_refused(scale, added, says):
+    with pytest.raises(InvalidInput, match=says):
+        Requantization.from_scale(scale, k=5, added=added)

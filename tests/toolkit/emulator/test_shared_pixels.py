@@ -34,21 +34,28 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
         {"tile_width": 8, "segments": 3, "stages": 4, "m_iterations": 2, "tiles_m": 2, "stagger": 0, "pixels": 2,
          "unroll": 2},
     ),
+    "two groups, of three": (
+        "n24h5w5c64k64r3s3p1", {"tile_width": 5, "tile_rows": 1, "segments": 2, "stages": 4, "stagger": 0, "pixels": 4},
+    ),
     "rows of a pass divided": (
         "n8h4w9c256k64r1s1p0",
         {"tile_width": 6, "consumers_rows": 2, "stages": 8, "stagger": 0, **ROUND},
     ),
 }  # fmt: skip
+FIRST_GROUP = "((((int)blockIdx.y) >> 1) * 2)"
+"""Of a place, where the last one may reach beyond the batch."""
 FAULTS = [
     ("joined", "fence.proxy.async.shared::cta;", "", "missing_proxy_fence"),
     ("two producers", "mbarrier.arrive.shared.b64 _, [%0];", "", "deadlock"),
     ("two tiles, joined", "griddepcontrol.wait;", "", "missing_dependency_wait"),
+    ("two groups, of three", f"min({FIRST_GROUP}, 1)", FIRST_GROUP, "out_of_bounds"),
 ]
 REFUSED = [
     ("joined", {"layout": "nhwc"}, "nhwcnc"),
     ("two producers", {"producers": 3, "consumers_m": 1, "stagger": 0}, "allowed: 1, 2"),
     ("two tiles", {"tiles_m": 3, "consumers_m": 1}, "allowed: 1, 2"),
     ("two producers, padding", {"pixels": 2}, "pixels=flat_batch"),
+    ("two groups, of three", {"pixels": 6}, "4 groups of pixels exceed 3"),
 ]
 
 
@@ -58,7 +65,7 @@ def _kernel(name: str) -> Generated:
     return Generated(spec, PipelineConfig(**values))
 
 
-@pytest.mark.sample("two producers, padding")
+@pytest.mark.sample("two producers, padding", "two groups, of three")
 @pytest.mark.parametrize("name", CASES)
 def test_generated_kernels_are_clean_and_exact(name: str) -> None:
     _kernel(name).require_exact(1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,12 @@ from subbyte.kernel.execute import random_operands
 from subbyte.measure.case import Case
 from subbyte.measure.fake import FakeRunner
 from subbyte.measure.replay import ReplayRunner
-from subbyte.numerics import Requantization, Thresholds
+from subbyte.numerics import Requantization, Thresholds, pack_planes
 from subbyte.records.landscape import Landscape
 from subbyte.records.recorded_space import space_of
 from subbyte.tune.study import Study
-from subbyte.workload import workload
+from subbyte.workload import Operand, workload
+from subbyte.workload.operand import UNSIGNED
 
 LAYER = "n8h6w8c128k64r3s3p1:w1a1"
 SMALL = "n8h3w4c64k64r3s3p1:w1a1"
@@ -125,7 +127,7 @@ def test_wrong_requantizations_are_refused() -> None:
         (Thresholds.random(workload("n8h3w4c64k32r3s3p1:w1a1"), rng), "32 channels: the layer has 64"),
         (Thresholds.random(workload("n8h3w4c64k64r3s3p1:w1a2"), rng), "the layer gives bipolar1"),
         (Requantization.from_scale(0.1, k=64), "requantization to"),
-        (None, "bipolar1 output needs requant="),
+        (None, "a bipolar1 output needs requant=, for example subbyte.Thresholds.from_batch_norm"),
         (3, "expected Thresholds, such as"),
     ):
         with pytest.raises(InvalidInput, match=words):
@@ -139,6 +141,48 @@ def test_wrong_requantizations_are_refused() -> None:
         )
     with pytest.raises(InvalidInput, match="x "):
         kernel.run(np.zeros_like(x), w, Thresholds.random(workload(SMALL), rng), device="emulator")
+
+
+@pytest.mark.parametrize("kind", ["bits", "bits-ring", "bmma", "popc", "condense", "stem", "wgmma-image"])
+def test_a_space_tells_configurations_by_every_field(kind: str) -> None:
+    spec = {"bits-ring": "gemm512x512x1024:w1a1", "condense": "n8h4w4c64k64r1s1p0", "stem": "n8h24w24c3k64r7s7p3u2",
+            "wgmma-image": "n1h14w14c64k64r3s3p1"}.get(kind, SMALL)  # fmt: skip
+    found = space(spec, kind=kind)
+    config = found.config(0)
+    assert found.index(config) == 0
+    assert {one.name for one in fields(config)} == {*found.knobs, *found.fixed}
+
+
+def test_a_field_that_a_space_holds_is_none_of_its_indices() -> None:
+    config = config_from_key("bits-tr2-oc64-co4-rp4-pr1")
+    with pytest.raises(InvalidInput, match="row_parts=4: held at 1 in this space"):
+        space("resnet50.stage2@8:w1a1", kind="bits").index(config)
+    parts = space("resnet50.stage2@8:w1a1", kind="bits", row_parts=4)
+    assert parts.config(parts.index(config)) == config
+    assert parts.check(config) is None
+
+
+def test_the_shipped_landscape_is_replayed_though_the_space_has_grown(capsys: pytest.CaptureFixture[str]) -> None:
+    layer, replay = "resnet50.stage3@8:w1a1", ("--runner", "replay", "--trials", "12", "--strategy", "random")
+    assert main(["tune", layer, *replay, "--space", "bits"]) == 0
+    assert "% of the optimum (2.32 us)" in capsys.readouterr().out
+    assert main(["tune", layer, *replay]) == 2
+    assert "--space bits" in capsys.readouterr().err
+
+
+def test_bit_planes_are_taken_in_any_layout() -> None:
+    kernel = subbyte.build(SMALL, BitsConfig(consumers=1))
+    x, w, thresholds = random_operands(kernel, 0)
+    types, rule = kernel.workload.precision, Thresholds.of(thresholds)
+    wanted = kernel.run(x, w, rule, device="emulator")
+    for layout in ("nhwc", "nb8", "nb8r", "fsb"):
+        planes = pack_planes(x, types.activations, layout)
+        np.testing.assert_array_equal(kernel.run(planes, w, rule, device="emulator"), wanted)  # type: ignore[type-var]
+    np.testing.assert_array_equal(kernel.run(x, pack_planes(w, types.weights, "fsb"), rule, device="emulator"), wanted)
+    with pytest.raises(InvalidInput, match="x has bit planes of uint2: this layer takes bipolar1"):
+        kernel.run(pack_planes(x + 1, Operand(2, UNSIGNED), "nb8"), w, rule, device="emulator")  # type: ignore[type-var]
+    with pytest.raises(InvalidInput, match="say precision=, such as w1a2"):
+        subbyte.conv2d(x, w, rule, pad=1, device="emulator")
 
 
 def test_no_kernel_of_another_precision_comes_out_of_a_cache() -> None:
@@ -172,6 +216,24 @@ def test_machine_code_holds_one_bit_products(name: str) -> None:
     assert "serialized" not in machine_code(kernel.plan, kernel.cuda)[1].__repr__()
 
 
+def loops(text: str) -> list[str]:
+    """The bodies of a machine code's loops: from a label to a jump back to it."""
+    lines = text.splitlines()
+    labels = {line.strip()[:-1]: number for number, line in enumerate(lines) if re.match(r"\s*\.L_\w+:", line)}
+    jumps = [(number, re.search(r"BRA[^`]*`\((\.L_\w+)\)", line)) for number, line in enumerate(lines)]
+    return ["\n".join(lines[labels[to[1]] : number]) for number, to in jumps if to and labels[to[1]] < number]
+
+
+def test_windows_are_counted_beside_the_products_not_between_them() -> None:
+    """A warpgroup of its own has the bit counts; the loop with the products has none."""
+    knobs = {"tile_rows": 3, "counted": 1, "consumers": 1}
+    text = sass(Kernel(plan_of(workload(SMALL), BitsConfig().with_values(knobs), ARCHS["sm_90a"])).cubin)
+    bodies = loops(text)
+    product_loop = min((body for body in bodies if "BGMMA" in body), key=len)  # others jump back from behind the end
+    assert not re.search(r"\sPOPC", product_loop)
+    assert any(re.search(r"\sPOPC", body) for body in bodies)
+
+
 def test_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["build", LAYER]) == 0
     shown = capsys.readouterr().out
@@ -203,6 +265,9 @@ def test_what_is_refused_says_so_in_one_sentence(capsys: pytest.CaptureFixture[s
         (["build", LAYER, "--set", "consumer=2"], "did you mean consumers"),
         (["build", "resnet50.stage2@8", "--family", "bits"], "int4 has the wgmma family"),
         (["build", LAYER, "--arch", "sm_80", "--family", "bits"], "one-bit wgmma exists on sm_90a"),
+        (["build", LAYER, "--output", "bipolar1+pool3"], "windows of 3; kernels pool 2 x 2"),
+        (["build", "n8h6w8c64k64r3s3p1", "--output", "int4+pool2"], "only kernels of the bits family fuse that"),
+        (["build", "n8h6w8c64k64r3s3p1:w2a2:signed.signed"], "such as w2a2:signed.signed.offset"),
         (["build", LAYER, "--family", "wgmma"], "these kernels compute int4 x int4, not w1a1"),
         (["build", "n8h6w8c128k64r3s3p1:w1a9"], "1 to 8 bits"),
         (["tune", LAYER, "--runner", "fake", "--trials", "3"], "--space bits"),

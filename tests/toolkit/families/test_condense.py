@@ -112,6 +112,9 @@ def test_keys_spaces_and_choices():
     assert family_of(next(finding_configs(workload, "sm_90a"))) is CONDENSE
     with pytest.raises(Unsupported, match="in the condense family: not covered"):
         subbyte.build("resnet50.stage2@8", sparsity="condense")
+    for density in (1.5, -0.1, float("nan")):
+        with pytest.raises(InvalidInput, match="density="):
+            subbyte.compile("gemm512", sparsity="condense", density=density)
 
 
 def test_dense_is_taken_where_finding_zeros_did_not_pay(monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,10 +12,10 @@ import pytest
 import subbyte
 from subbyte.device.arch import arch
 from subbyte.families.trees import Trees, whole_tree
-from subbyte.families.wgmma import features, model
+from subbyte.families.wgmma import batches, features, model
+from subbyte.families.wgmma.batches import ALIKE, DIVISION
 from subbyte.families.wgmma.check import why_not
 from subbyte.families.wgmma.family import WGMMA
-from subbyte.families.wgmma.model import ALIKE, DIVISION
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.kernel.choose import TRIES, best_known
@@ -82,10 +83,55 @@ def test_a_padded_batch_takes_what_was_measured_at_the_whole_one():
         assert reason.endswith("measured at batch 8, the same work")
 
 
+@pytest.fixture
+def fresh():
+    """Choices that a test changes are not kept."""
+    batches.choice.cache_clear()
+    yield
+    batches.choice.cache_clear()
+
+
+@pytest.mark.usefixtures("fresh")
 def test_no_stage_is_expected_to_be_slower_than_measured_at_a_larger_batch(monkeypatch):
     layer = subbyte.workload("resnet50.stage4@40")
-    monkeypatch.setattr(model, "expected", lambda *_: 1e3)  # nothing is expected to be that fast
-    held = model.ranked(layer, TARGET)
-    assert held[0] == model.won(layer, TARGET).config == best_known(subbyte.workload("resnet50.stage4@64"))[0]
-    assert model.told(layer, held[0], TARGET).endswith("measured at batch 64, no less work")
+    monkeypatch.setattr(batches, "expected", lambda *_: 1e3)  # nothing is expected to be that fast
+    held = batches.ranked(layer, TARGET)
+    assert held[0] == best_known(subbyte.workload("resnet50.stage4@64"))[0]
+    assert batches.told(layer, held[0], TARGET).endswith("measured at batch 64, no less work")
     assert len(held) == len(set(held))
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_layer_takes_what_is_expected_to_be_faster_at_a_larger_batch(monkeypatch):
+    """Made-up expectations: the slowest is in the middle, so that of smaller batches takes its kernel from a larger."""
+    layer = subbyte.workload("n8h20w20c64k64r3s3p0")
+    times = {1: 9.0, 2: 12.0, 3: 11.0, 4: 10.0, 5: 13.0, 6: 14.0, 7: 15.0, 8: 16.0}
+    monkeypatch.setattr(batches, "expected", lambda layer, *_: times[layer.batch_groups])
+    found = {g: batches.choice(replace(layer, n=8 * g), TARGET) for g in times}
+    assert [found[g].microseconds for g in times] == [9.0, 10.0, 10.0, 10.0, 13.0, 14.0, 15.0, 16.0]
+    assert [found[g].groups for g in times] == [1, 4, 4, 4, 5, 6, 7, 8]
+    assert found[2].config == found[4].config
+    text = batches.told(replace(layer, n=13), found[2].config, TARGET)
+    assert text.startswith("10.00 us expected at batch 32, no less work, by a model of")
+
+
+LAYERS = ("resnet50.stage2@1", "resnet50.stage5@1", "n1h16w145c64k32r3s3p0", "n1h18w35c56k832r1s1p0u2")
+"""A wide and a narrow stage, and two layers that are held out."""
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("spec", LAYERS)
+def test_no_batch_is_expected_to_be_slower_than_a_larger_one(spec):
+    layer = subbyte.workload(spec)
+    found = [batches.choice(replace(layer, n=8 * groups), TARGET) for groups in range(1, 9)]
+    times = [one.microseconds for one in found]
+    assert times == sorted(times)
+    for groups, one in enumerate(found, 1):
+        assert why_not(WgmmaPlan(replace(layer, n=8 * groups), one.config, TARGET)) is None
+        assert batches.ranked(replace(layer, n=8 * groups - 3), TARGET)[0] == one.config
+
+
+def test_a_chain_of_larger_batches_ends():
+    assert [batches._next(one) for one in (1, 7, 8, 9, 15, 16, 17, 18, 31, 32, 33)] == [
+        2, 8, 8, 10, 16, 16, 18, 20, 32, 32, 36,
+    ]  # fmt: skip

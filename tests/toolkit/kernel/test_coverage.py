@@ -87,7 +87,7 @@ def test_everybody_gives_the_same_answer(monkeypatch):
             assert _row(layer)["covered"]
         elif lacking % 10 == 0:  # what the wgmma family tries takes a while to list
             assert (
-                any(any(choose._choices(layer, ARCHS["sm_90a"], name)) for name in ("wgmma", "stem"))
+                any(any(choose.choices(layer, ARCHS["sm_90a"], name)) for name in ("wgmma", "stem"))
                 == _row(layer)["covered"]
                 == (covered(layer) is None)
                 == answers(built, layer, "sm_90a")

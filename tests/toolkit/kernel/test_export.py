@@ -80,6 +80,11 @@ CASES: dict[str, Plan | WgmmaPlan | StemPlan] = {
     "a list of live blocks": sparse("n8h7w9c70k136r3s3p1", "wgb-tw10-tr1-cm2-sg2-st5-lp2", "blocks30"),
     "few channels, two phases, two slices": stem("n9h6w37c3k40r3s3p1", "stem-tr2-oc32-co2-sg1-tu2"),
     "few channels, what no window reaches": stem("n3h10w12c2k64r2s5p1u3", "stem-tr1-oc64-co1-sg1", requant="general"),
+    "unsigned": make("n9h3w5c40k33r3s2p1:w4a4:signed.unsigned", 2, requant="general", output="uint4", clip=(0, 15)),
+    "unsigned in, int4 out": make("n2h4w5c40k33r1s1:w4a4:signed.unsigned.signed", 1, "sm_80"),
+    "unsigned, by floats": warpgroup(
+        "n9h5w7c40k40r3s3p1:w4a4:signed.unsigned", {"output": "uint4", "clip": (0, 15)}, tile_width=8, stages=4
+    ),
     "2:4, an odd block, some channels": sparse("n9h7w9c70k40r3s3p1", "wg24-tw10-tr1-cm1-sg2-st5-res1"),
 }
 FIXED = ["one word a lane, padded images and channels", "four words a lane", "warpgroup, cluster"]
@@ -102,7 +107,8 @@ def verify(host: Host) -> None:
         words = host.words(name)
         assert host.call(call, operand, words) == 0
         np.testing.assert_array_equal(words, wanted[name])
-        for place, value in ((0, 8), (operand.size - 1, -9)):
+        type_ = kernel.workload.precision.activations if name == "A" else kernel.workload.precision.weights
+        for place, value in ((0, type_.largest + 1), (operand.size - 1, type_.least - 1)):
             broken = operand.copy()
             broken.flat[place] = value
             assert host.call(call, broken, words) == 1
@@ -196,7 +202,7 @@ def test_parameters_outside_their_range_are_refused(name: str, row: int, value: 
         ("four words a lane", "value > 7", "value > 8"),
         ("four words a lane", "factor >> 8", "factor >> 7"),
         ("four words a lane", "* factor + ((int64_t)1 << 31)", "* factor"),
-        ("four words a lane", "bits < 8 ?", "bits < 9 ?"),
+        ("four words a lane", "(bits ^ 8) - 8", "(bits ^ 8) - 7"),
         ("four words a lane", "{&x, &y, &parameters, &w}", "{&x, &w, &parameters, &y}"),
         ("four words a lane", "cuModuleUnload(*module);", ""),
         ("four words a lane", "0,1,2,3,4,5,6,7,8,9,", "0,1,2,3,4,5,6,7,9,8,"),

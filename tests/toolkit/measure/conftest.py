@@ -69,6 +69,7 @@ class FakeDriver:
         self.flushed = False
         self.capturing = None
         self.memory = {}
+        self.pinned = {}
         self.events = {}
         self.graphs = {}
         self.loaded = {}
@@ -103,6 +104,14 @@ class FakeDriver:
         else:
             work()
         return (OK,)
+
+    def _at(self, pointer):
+        """Device memory from an address on, which may lie within what was allocated."""
+        if pointer in self.memory:
+            return self.memory[pointer]
+        inside = [(pointer - base, one) for base, one in self.memory.items() if 0 < pointer - base < len(one)]
+        assert inside, f"{pointer:#x} is no device memory"
+        return inside[0][1][inside[0][0] :]
 
     # devices and context
     def cuDeviceGetCount(self):
@@ -157,17 +166,26 @@ class FakeDriver:
         return (OK,)
 
     def cuMemcpyHtoDAsync(self, target, source, count, stream):
-        assert target in self.memory
+        self._at(target)
         ctypes.memmove(target, source, count)
         return (OK,)
 
     def cuMemcpyDtoHAsync(self, target, source, count, stream):
-        assert source in self.memory
-        ctypes.memmove(target, source, count)
+        self._at(source)
+        return self._enqueue(lambda: ctypes.memmove(target, source, count))
+
+    def cuMemHostAlloc(self, size, flags):
+        assert flags == 1, "portable: for all devices"
+        array = np.zeros(size, np.uint8)
+        self.pinned[array.ctypes.data] = array
+        return OK, array.ctypes.data
+
+    def cuMemFreeHost(self, pointer):
+        del self.pinned[pointer]
         return (OK,)
 
     def cuMemsetD8Async(self, pointer, value, count, stream):
-        return self._enqueue(lambda: self.memory[pointer][:count].fill(value))
+        return self._enqueue(lambda: self._at(pointer)[:count].fill(value))
 
     def cuMemsetD32Async(self, pointer, value, count, stream):
         def flush():
@@ -220,7 +238,7 @@ class FakeDriver:
             self.clock += self.cold_us if self.flushed else self.kernel_us
             self.flushed = False
             try:
-                body([self.memory[pointer].view(np.uint32) for pointer in pointers])
+                body([self._at(pointer).view(np.uint32) for pointer in pointers])
             except Fault as fault:
                 self.sticky = CUresult[str(fault)]
             except Hang:

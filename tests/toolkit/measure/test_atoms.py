@@ -198,6 +198,18 @@ def test_unknown_architecture_is_refused(device: CudaDevice) -> None:
         measure_atoms(device, _build)
 
 
+def test_instructions_are_chosen_by_a_part_of_their_name(
+    device: CudaDevice, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = measure_atoms(device, _build, only="wgmma.sp")
+    assert [row["atom"] for row in record["atoms"]] == [one.atom for one in cases("sm_90a") if "wgmma.sp" in one.atom]
+    assert 0 < len(record["atoms"]) < len(cases("sm_90a"))
+    with pytest.raises(InvalidInput, match=r"no instruction of sm_90a has 'wgmma\.ps'"):
+        measure_atoms(device, _build, only="wgmma.ps")
+    assert main(["bench", "atoms", "wgmma", "sp"]) == 2
+    assert "one TEXT at most" in capsys.readouterr().err
+
+
 def test_command_without_a_gpu_says_so(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
         raise MissingDependency("no NVIDIA GPU is visible to the driver")
@@ -233,12 +245,15 @@ def test_command_prints_and_writes(
 ) -> None:
     measure: Callable[..., dict[str, Any]] = measure_atoms
     monkeypatch.setattr("subbyte.gpu.device.CudaDevice", lambda _: device)
-    monkeypatch.setattr("subbyte.measure.atoms.measure_atoms", lambda used, say: measure(used, _build, say))
+    monkeypatch.setattr(
+        "subbyte.measure.atoms.measure_atoms", lambda used, say, only: measure(used, _build, say, only=only)
+    )
     target = tmp_path / "new" / "atoms.json"
-    assert main(["bench", "atoms", "--json", "--out", str(target)]) == 0
+    assert main(["bench", "atoms", "wgmma.sp", "--json", "--out", str(target)]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed["command"] == "bench"
     assert printed["kind"] == "atoms"
+    assert {"wgmma.sp" in row["atom"] for row in printed["atoms"]} == {True}
     assert json.loads(target.read_text())["schema"] == 1
 
 

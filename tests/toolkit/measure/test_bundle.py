@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from subbyte.device.launch import Argument, Launch
+from subbyte.device.launch import Argument, Launch, launch_from_dict
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.families import space
 from subbyte.families.mma.config import MmaConfig
@@ -14,7 +14,7 @@ from subbyte.gpu.device import CudaDevice
 from subbyte.gpu.timing import TimingProtocol
 from subbyte.measure import bundle as module
 from subbyte.measure.bundle import main, measure_bundle, read_measurements, to_landscape
-from subbyte.measure.case import Case, Evaluator, launch_from_dict
+from subbyte.measure.case import Case, Evaluator
 from subbyte.numerics import from_nhwc_words, from_nhwcnc, reference, to_nhwc_words, to_nhwcnc
 from subbyte.records.describe import describe_space, describe_workload
 from subbyte.records.landscape import make_header

@@ -45,17 +45,19 @@ def test_results_are_those_of_the_runner_itself(make_executor):
         assert runner.rematch(WORKLOAD, CONFIGS, 3) == MAKE().rematch(WORKLOAD, CONFIGS, 3)
 
 
-@pytest.mark.deep
-def test_a_dask_cluster_measures_a_study(tmp_path):
-    distributed = pytest.importorskip("distributed")
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1"}
+@pytest.mark.sample("threads")
+@pytest.mark.parametrize("processes", [False, True], ids=["threads", "processes"])
+def test_a_dask_cluster_measures_a_study(processes, tmp_path):
+    distributed = pytest.importorskip("distributed", reason="no Dask here: pip install 'subbyte[dask]'")
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "processes": processes}
+    options |= {"host": "127.0.0.1"} if processes else {}
     with (
         distributed.LocalCluster(**options, local_directory=str(tmp_path)) as cluster,
         distributed.Client(cluster) as client,
         ExecutorRunner(client, MAKE, at_once=2) as runner,
     ):
         assert like(runner) == like(MAKE())
-        there = tune("n8h7w7c64k64r3s3p1", runner, trials=12, seed=5)
+        there = tune("n8h7w7c64k64r3s3p1", runner, "random", trials=12, seed=5)
     trials = there.records[0].trials
     assert len(trials) == 12
     for trial in trials:  # which are tried depends on which worker is first; what each is does not

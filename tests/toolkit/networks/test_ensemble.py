@@ -44,38 +44,33 @@ def test_a_trained_ensemble_decides_as_in_floating_point() -> None:
     found = train_ensemble("digits", "w1a1", 3, epochs=3, widths=(48,))
     assert found.differing == 0
     assert found.accuracy > max(min(found.accuracies), 0.8)
-    assert SIMULATED in found.text()
+    assert "0 differ from those in floating point; computed by the reference" in found.text()
     labels = {one.label for one in found.ensemble.parameters}
     assert len(labels) == 3
 
 
 class Member:
-    """In the place of a compiled network: what the reference says, and a time."""
+    """In the place of a compiled network: what the reference says."""
 
-    def __init__(self, found: Network, parameters: Parameters, microseconds: float) -> None:
-        self._found, self._parameters, self.microseconds = found, parameters, microseconds
+    def __init__(self, found: Network, parameters: Parameters) -> None:
+        self._found, self._parameters = found, parameters
 
     def run(self, images: NDArray[np.uint8], device: str) -> NetworkResult:
         assert device == "emulator"
         return self._found.reference(images, self._parameters)
 
-    def time(self, protocol: object, device: str) -> Member:
-        return self
-
 
 def test_members_run_one_after_another_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     found = perceptron("digits", "w1a1", widths=(24,))
     ensemble = random_ensemble(found, 3)
-    members = [Member(found, one, float(place)) for place, one in enumerate(ensemble.parameters, 1)]
+    members = [Member(found, one) for one in ensemble.parameters]
     monkeypatch.setattr(Ensemble, "_compiled", lambda self, arch: members)
     result = ensemble.run(found.random_images(), "emulator")
     np.testing.assert_array_equal(result.votes, ensemble.reference(found.random_images()).votes)
     assert result.label == SIMULATED
-    record = ensemble.time()
-    assert (record.members, record.one_gpu, record.own_gpus) == ((1.0, 2.0, 3.0), 6.0, 3.0)
 
 
 def test_times_say_what_is_simulated() -> None:
-    record = EnsembleTime("tcbnn.mlp@8", (2.0, 3.0), 5.0, 3.0, SIMULATED)
-    assert [row[2] for row in record.table().rows] == ["measured", "simulated"]
+    record = EnsembleTime("tcbnn.mlp@8", (2.0, 3.0), ("A GPU",), 5.0, 5.0, 9.0, 3.0, SIMULATED)
+    assert [row[2] for row in record.table().rows] == ["measured", "measured", "simulated"]
     assert "simulated" in record.text()

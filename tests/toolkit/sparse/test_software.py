@@ -64,6 +64,17 @@ def test_every_kind_of_record_is_read(several: list[Path]) -> None:
     assert {one.path for one in found.bars("resnet50.stage3")} == {"2:4", "blocks"}
 
 
+def test_zeros_of_both_sides_pay_at_a_pair_of_densities(tmp_path: Path) -> None:
+    """Even where the first row is of operands without zeros."""
+    sides = {1.0: (8.0, 4.0), 0.1: (6.0, 4.0), 0.01: (2.0, 4.0)}
+    rows = [{"density": one, "sides": {"c": side(own), "d": side(dense)}} for one, (own, dense) in sides.items()]
+    record = {"device": DEVICE, "workload": "gemm4096", "skipping": ["c"], "dense": ["d"], "rows": rows}
+    found = sparse.read_software(written(tmp_path, "d.json", {"kind": "densities", "records": [record]}))
+    (line,) = found.break_evens()
+    level = found.break_even("condense", "gemm4096")
+    assert line.points == ((level, level),)
+
+
 def test_other_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="give records"):
         sparse.read_software(tmp_path / "absent.json")

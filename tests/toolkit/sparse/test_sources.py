@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import subbyte
 from subbyte import sparse
 from subbyte.errors import InvalidInput, MissingDependency
+from subbyte.networks import trained
 from subbyte.sparse import photographs
 from subbyte.sparse.operands import activations_of, weights_of
 from subbyte.sparse.patterns import ACTIVATION_GROUPS, WEIGHT_GROUPS, grouped_mask, source, weight_mask
@@ -134,6 +136,19 @@ def test_without_photographs_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch)
     photographs._pictures.cache_clear()
 
 
+def test_maps_of_a_trained_network_are_real() -> None:
+    found = sparse.profile("digits")
+    assert "trained network digits.w1a2 (real" in found.source
+    network = subbyte.networks.network("digits.w1a2")
+    images, _ = trained.test_images(network)
+    layers = {one.name: one.values for one in network.reference(images).layers if one.values is not None}
+    assert [one.name for one in found.arrays] == [f"digits.w1a2 {name}" for name in layers]
+    for one, codes in zip(found.arrays, layers.values(), strict=True):
+        assert one.shape == (len(images), codes.shape[-1])
+        assert one.density == pytest.approx(np.count_nonzero(codes) / codes.size)
+        assert 0.5 < one.density < 0.9
+
+
 def test_a_users_file_is_profiled_and_simulated(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     file = str(tmp_path / "mine.npz")
@@ -168,7 +183,7 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="of no layer"):
         sparse.network("bert", profile=str(tmp_path / "other.npz"))
     with pytest.raises(InvalidInput, match=r"FILE\.npz"):
-        sparse.profile("digits")
+        sparse.profile("letters")
 
 
 def test_random_matrices_have_no_zero_where_they_are_dense() -> None:
@@ -177,3 +192,5 @@ def test_random_matrices_have_no_zero_where_they_are_dense() -> None:
     assert set(np.unique(sparse.random_matrix((64, 64), 1.0))) == set(range(-8, 8)) - {0}
     with pytest.raises(InvalidInput, match="at least 1"):
         sparse.random_matrix((0, 4), 0.5)
+    with pytest.raises(InvalidInput, match="at most 67,108,864 are made"):
+        sparse.random_matrix((10**6, 10**6), 0.5)

@@ -6,8 +6,12 @@ import math
 import os
 import signal
 import time
+from types import SimpleNamespace
 from typing import ClassVar
 
+import subbyte
+from subbyte.gpu import taking
+from subbyte.measure.objective import ObjectiveRunner
 from subbyte.measure.runner import RunnerBase
 from subbyte.records.result import Measured
 
@@ -42,3 +46,17 @@ class Sleeping(RunnerBase):
         for one in values:
             time.sleep(0.4 if one["items"] == 4 else 0.02)
         return [Measured(float(one["block"])) for one in values]
+
+
+def on_one_of_two_gpus() -> ObjectiveRunner:
+    """A runner on a GPU of this process, of two made-up ones."""
+    taking.detect = lambda: [SimpleNamespace(ordinal=n, name="GPU A", bus_id=f"made-up:{n}") for n in range(2)]
+    taking.PATIENCE_S = 0.3
+    assert taking.take_gpu() == taking.take_gpu()
+    return subbyte.objective(which)
+
+
+def which(**_):
+    """A time, and the GPU that it is of."""
+    time.sleep(0.02)
+    return Measured(1.0, device={"runner": "objective", "name": "GPU A", "ordinal": taking.taken().ordinal})

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import subbyte
-from subbyte.errors import InvalidInput
+from subbyte.errors import InvalidInput, MissingDependency
 from subbyte.measure.executor import ExecutorRunner
 from subbyte.measure.objective import told
 from subbyte.measure.worker import WorkerPool
@@ -189,6 +189,16 @@ def test_a_run_on_several_devices_stops_and_goes_on_from_its_log(tmp_path):
     assert len({trial.index for trial in record.trials}) == 14
 
 
+def test_each_process_has_a_gpu_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # where the locks lie
+    with WorkerPool(2) as pool, ExecutorRunner(pool, own_kernels.on_one_of_two_gpus, at_once=2) as runner:
+        assert runner.device["name"] == "GPU A"
+        trials = subbyte.Study(space(), "random", seed=0).run(runner).trials
+        assert {trial.result.device["ordinal"] for trial in trials} == {0, 1}
+        with WorkerPool(1) as more, pytest.raises(MissingDependency, match=r"GPU made-up:0 is in use.*GPU made-up:1"):
+            ExecutorRunner(more, own_kernels.on_one_of_two_gpus, at_once=1)
+
+
 HOWTO = (Path(__file__).parents[3] / "docs/own_kernel.md").read_text(encoding="utf-8")
 BLOCKS = [part.split("```")[0] for part in HOWTO.split("```python\n")[1:]]
 
@@ -202,7 +212,7 @@ def test_the_how_to_does_what_it_says(block, tmp_path, monkeypatch, capsys):
 
 
 def test_a_job_of_the_queue_gets_one_gpu_and_one_task_at_a_time():
-    jobqueue = pytest.importorskip("dask_jobqueue")
+    jobqueue = pytest.importorskip("dask_jobqueue", reason="no Dask here: pip install 'subbyte[dask]'")
     made = next(block for block in BLOCKS if "SLURMCluster(" in block).split("cluster = ")[1].split("  # one GPU")[0]
     made = made.replace("SLURMCluster(", "SLURMCluster(scheduler_options=LOCAL, ")
     local = {"dashboard_address": None, "host": "127.0.0.1"}
@@ -213,12 +223,13 @@ def test_a_job_of_the_queue_gets_one_gpu_and_one_task_at_a_time():
     assert "--nthreads 1 " in script
 
 
-def test_the_transposition_has_the_space_that_it_says():
-    folder = Path(__file__).parents[3] / "docs/examples"
-    names = {"__name__": "transpose_cupy"}
-    exec((folder / "transpose_cupy.py").read_text(encoding="utf-8"), names)
-    found = subbyte.parameter_space("transpose", names["PARAMETERS"], names["fits"])
-    assert len(found) == 216
-    assert found.refused == {"constraint fits": 216 - len(found.valid)}
-    failed = subbyte.objective(names["microseconds"]).run(found.workload, [found.config(found.valid[0])])[0]
-    assert not failed.ok  # there is no CuPy here
+@pytest.mark.parametrize(("name", "count"), [("transpose_cupy", 216), ("product_triton", 768)])
+def test_an_example_has_the_space_that_it_says_and_fails_without_its_library(name, count):
+    found = {"__name__": name}
+    exec((Path(__file__).parents[3] / f"docs/examples/{name}.py").read_text(encoding="utf-8"), found)
+    one = subbyte.parameter_space(name, found["PARAMETERS"], found["fits"])
+    assert len(one) == count
+    assert one.refused == {"constraint fits": count - len(one.valid)}
+    failed = subbyte.objective(found["microseconds"]).run(one.workload, [one.config(one.valid[0])])[0]
+    assert failed.kind == "launch"
+    assert "ModuleNotFoundError" in failed.reason

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
 
 import pytest
 
@@ -278,6 +279,29 @@ def test_ctrl_c_closes_a_streaming_runner(toy):
     runner, study = Streaming(), Study(toy)
     assert study.run(runner, 30, callbacks=[interrupt]).ended == "interrupted"
     assert (len(study.trials), runner.closed) == (5, 1)
+
+
+@pytest.mark.parametrize("strategy", ["random", "genetic"])
+def test_what_was_queued_and_is_open_is_not_proposed_again(toy, tmp_path, strategy):
+    """Several devices: the strategy is asked before the queued trial has its result."""
+    every = [toy.config(index) for index in toy.valid]
+    log = tmp_path / "queued.jsonl"
+    with Study(toy, strategy, seed=4, log=log) as study:
+        assert study.queue(every[:5]) == 5
+        queued = study.ask(5)
+        asked = [trial for _ in range(6) for trial in study.ask(3)]
+        assert len({trial.index for trial in (*queued, *asked)}) == 23
+        for trial in (*asked[4:], *queued):  # one queued trial and four others are never told
+            if trial != queued[2]:
+                study.tell(trial, 5.0 + trial.index % 7)
+    with warnings.catch_warnings(), Study(toy, strategy, seed=4, log=log, resume=True) as study:
+        warnings.simplefilter("error")  # the strategy proposes what it did
+        rest = study.ask(10_000)
+        while more := study.ask(10_000):
+            rest += more
+        assert sorted(trial.index for trial in (*study.trials, *rest)) == sorted(toy.valid)
+        for trial in rest:
+            study.tell(trial, 9.0)
 
 
 def test_queued_configurations_come_first_once_and_only_if_valid(toy):

@@ -12,12 +12,42 @@ from subbyte.device.arch import arch as arch_named
 from subbyte.device.peaks import DEFAULT_DEVICE, known_devices, measured_peaks
 from subbyte.errors import SubbyteError
 from subbyte.info_record import InfoRecord, Table, columns_text
-from subbyte.kernel.choose import first_choice
-from subbyte.kernel.own import gpu_names, own_records
+from subbyte.kernel.choose import Choice, best_known, choices
+from subbyte.kernel.own import Own, gpu_names, own_records
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 
 SOURCES = ("own", "shipped", "predicted")
+_TITLES = {"own": "your own record", "shipped": "a record of the package", "predicted": "predicted, not measured"}
+
+
+@dataclass(frozen=True)
+class Source:
+    """What one of :data:`SOURCES` knows: a kernel, its time in microseconds on the GPU ``device`` and a range.
+
+    The range of an own record is from its fastest to its slowest sample. That of a predicted time is its error bar: as
+    far off as first choices were on ``layers`` layers that the model was not trained on (None where nobody measured
+    those). A family that only puts kernels in order predicts no time (None).
+    """
+
+    source: str
+    family: str
+    config: str
+    microseconds: float | None
+    low: float | None
+    high: float | None
+    device: str
+    layers: int = 0
+
+    def in_words(self) -> str:
+        """The time, its range and its GPU, in a phrase."""
+        if self.microseconds is None:
+            return f"no time: the {self.family} family only puts kernels in order"
+        spread = f" ({self.low:.2f} to {self.high:.2f})" if self.low is not None and self.high is not None else ""
+        said = f"{self.microseconds:.2f} us{spread} on {self.device}"
+        if self.layers:
+            return f"{said}, as far off as on {self.layers} layers that the model was not trained on"
+        return f"{said}, how far off nobody measured" if self.source == "predicted" else said
 
 
 @dataclass(frozen=True)
@@ -25,23 +55,17 @@ class Origin(InfoRecord):
     """What ``compile`` takes first for a workload on an architecture, and what is known of it.
 
     ``source`` is ``own`` (the user's store), ``shipped`` (a record of the package) or ``predicted`` (nobody measured
-    it); ``reason`` is that of the kernel. ``microseconds`` is the recorded time, from ``low`` to ``high`` where the
-    record is an own one, on the GPU ``device``; None where it is predicted. ``floor`` is the time in microseconds below
-    which no kernel can be on the GPU ``floor_device`` (None: not known for these operands). ``left`` says which own
-    records are not taken, and why.
+    it); ``reason`` is that of the kernel. ``sources`` says what each knows, the one that is taken first; nothing
+    is predicted where there is a shipped record. ``measured`` is when an own record was measured (UTC), among
+    ``trials`` results. ``floor`` is the time in microseconds below which no kernel can be on the GPU ``floor_device``
+    (None: not known for these operands). ``left`` says which own records are not taken, and why.
     """
 
     workload: str
     spec: str
     arch: str
-    source: str
-    family: str
-    config: str
     reason: str
-    microseconds: float | None
-    low: float | None
-    high: float | None
-    device: str
+    sources: tuple[Source, ...]
     measured: str
     trials: int | None
     floor: float | None
@@ -49,10 +73,25 @@ class Origin(InfoRecord):
     left: tuple[str, ...]
 
     @property
+    def taken(self) -> Source:
+        """What ``compile`` takes first."""
+        return self.sources[0]
+
+    @property
+    def source(self) -> str:
+        """Where that comes from."""
+        return self.taken.source
+
+    @property
+    def microseconds(self) -> float | None:
+        """The recorded time; None where it is predicted."""
+        return None if self.source == "predicted" else self.taken.microseconds
+
+    @property
     def share(self) -> float | None:
         """The part of the recorded time that the floor explains; 1 is the speed of light. None where one is missing, or
         the floor is another GPU's."""
-        if self.microseconds is None or self.floor is None or self.device != self.floor_device:
+        if self.microseconds is None or self.floor is None or self.taken.device != self.floor_device:
             return None
         return self.floor / self.microseconds
 
@@ -63,17 +102,19 @@ class Origin(InfoRecord):
             return ""
         return f'on a GPU of {self.arch}, subbyte.compile("{self.workload}", tries=16) measures and remembers'
 
+    def of(self, source: str) -> Source | None:
+        """What one of :data:`SOURCES` knows; None where it was not asked, or knows nothing."""
+        return next((one for one in self.sources if one.source == source), None)
+
     def title(self) -> str:
         """What is taken, in a line."""
-        known = {"own": "your own record", "shipped": "a record of the package", "predicted": "predicted, not measured"}
-        return f"{self.workload} on {self.arch}: {known.get(self.source, self.source)}"
+        return f"{self.workload} on {self.arch}: {_TITLES.get(self.source, self.source)}"
 
     def table(self) -> Table:
         """A row for each thing known."""
-        rows = [("source", self.source), ("family", self.family), ("configuration", self.config)]
-        if self.microseconds is not None:
-            spread = f" ({self.low:.2f} to {self.high:.2f})" if self.low is not None and self.high is not None else ""
-            rows.append(("recorded", f"{self.microseconds:.2f} us{spread} on {self.device}"))
+        rows = [("source", self.source), ("family", self.taken.family), ("configuration", self.taken.config)]
+        rows += [("expected" if one.source == "predicted" else "recorded" if one is self.taken else one.source,
+                  one.in_words()) for one in self.sources]  # fmt: skip
         if self.measured:
             rows.append(("measured", f"{self.measured} UTC, {self.trials} results"))
         if self.floor is not None:
@@ -107,18 +148,40 @@ def origin(
     """
     found = workload_named(workload)
     target = arch_named(arch) if isinstance(arch, str) else arch
-    choice = first_choice(found, target, family, output, "", store, gpu)
     own = own_records(found, target, output, store, gpu)
-    record = next((one for one in own.taken if choice.own and one.configuration == choice.config), None)
-    device = choice.device if choice.microseconds is not None else ""
-    floor, floor_device = _floor(found, target, device or gpu)
-    source = "own" if choice.own else "predicted" if choice.microseconds is None else "shipped"
+    known = _by_source(found, target, family, output, own)
+    if not known:
+        best_known(found, target, family, output=output, store=store, gpu=gpu)  # raises the reason
+    sources = tuple(_source(choice, found, target, own) for choice in known)
+    first = next((one for one in own.taken if known[0].own and one.configuration == known[0].config), None)
+    floor, floor_device = _floor(found, target, sources[0].device or gpu)
     return Origin(
-        found.label, found.spec, target.name, source, choice.family.name, choice.config.key,
-        choice.reason.removesuffix(own.left_text), choice.microseconds, record.low if record else None,
-        record.high if record else None, device, record.day if record else "", record.trials if record else None, floor,
-        floor_device, own.left,
+        found.label, found.spec, target.name, known[0].reason.removesuffix(own.left_text), sources,
+        first.day if first else "", first.trials if first else None, floor, floor_device, own.left,
     )  # fmt: skip
+
+
+def _by_source(workload: ConvWorkload, arch: Arch, family: str, output: str | None, own: Own) -> list[Choice]:
+    """The first choice of each source, in the order of ``compile``; nothing is predicted beside a shipped record."""
+    found: dict[str, Choice] = {}
+    for choice in choices(workload, arch, family, output, own=own):
+        found.setdefault(choice.source, choice)
+        if choice.source == "predicted" or (choice.source == "shipped" and ("own" in found or not own.taken)):
+            break
+    return [choice for source, choice in found.items() if source != "predicted" or "shipped" not in found]
+
+
+def _source(choice: Choice, workload: ConvWorkload, arch: Arch, own: Own) -> Source:
+    """What is known of a choice."""
+    name, key = choice.family.name, choice.config.key
+    if choice.source == "predicted":
+        time = choice.family.expected(workload, choice.config, arch)
+        if time is None:
+            return Source("predicted", name, key, None, None, None, "")
+        return Source("predicted", name, key, time.microseconds, time.low, time.high, time.device, time.layers)
+    record = next((one for one in own.taken if choice.own and one.configuration == choice.config), None)
+    low, high = (record.low, record.high) if record else (None, None)
+    return Source(choice.source, name, key, choice.microseconds, low, high, choice.device)
 
 
 def _floor(workload: ConvWorkload, arch: Arch, device: str | None) -> tuple[float | None, str]:

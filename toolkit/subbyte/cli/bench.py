@@ -47,7 +47,8 @@ DENSITIES = Experiment(
 EXPERIMENTS = {
     "atoms": Experiment(
         "subbyte.measure.atoms.report", "PeaksShape",
-        "the measured peaks of this GPU, each matrix instruction alone, copies, launches",
+        "the measured peaks of this GPU, each matrix instruction alone, copies, launches; `atoms wgmma.sp`: of those "
+        "with this text in their name",
     ),
     "strides": Experiment(
         "subbyte.measure.latency.report", "StridesShape",
@@ -132,15 +133,16 @@ def _experiment(args: argparse.Namespace) -> int:
     from subbyte.gpu.lock import hold
 
     word, *more = args.workloads
-    layers = [one for text in more for one in workloads(text)] or workloads(PLANES_LAYER)
-    if len(layers) > 1 or (more and word != "planes"):
-        raise InvalidInput(f"bench {word} takes {'one WORKLOAD at most' if word == 'planes' else 'no WORKLOADs'}")
+    takes = {"atoms": "one TEXT at most, a part of instructions' names", "planes": "one WORKLOAD at most"}
+    layers = [one for text in more for one in workloads(text)] if word == "planes" else []
+    if max(len(more), len(layers)) > (word in takes):
+        raise InvalidInput(f"bench {word} takes {takes.get(word, 'no WORKLOADs')}")
     device = _device(args.device)
     with hold(device.info):
         if word == "atoms":
             from subbyte.measure.atoms import measure_atoms
 
-            record = measure_atoms(device, say=say)
+            record = measure_atoms(device, say=say, only="".join(more))
         elif word == "strides":
             from subbyte.measure.latency import measure_strides
 
@@ -148,7 +150,7 @@ def _experiment(args: argparse.Namespace) -> int:
         else:
             from subbyte.measure.plane_scaling import measure_planes
 
-            record = measure_planes(layers[0], device, say=say)
+            record = measure_planes((layers or workloads(PLANES_LAYER))[0], device, say=say)
     return _put(record, args, _printing(word).text_of(record))
 
 

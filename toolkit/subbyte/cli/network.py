@@ -49,8 +49,10 @@ def add_parser(subparsers: Any) -> None:
         "subbyte network bench tcbnn.mlp@1024",
     )  # fmt: skip
     one.add_argument("name", metavar="NAME", help=_NAME)
-    one.add_argument("--device", default="auto", help="auto (the first GPU that fits) or cuda:0")
-    one.add_argument("--ensemble", metavar="K", type=positive, help="K networks with random weights, one after another")
+    one.add_argument("--device", default="auto", help="auto (the first GPU that fits), cuda:0, or for an ensemble "
+                     "several: cuda:0,cuda:1")  # fmt: skip
+    one.add_argument("--ensemble", metavar="K", type=positive, help="K networks with random weights and their votes: "
+                     "one after another on a GPU, all GPUs at the same time")  # fmt: skip
     one = command_parser(
         parts, "train", "Train a small network on real images, and run it in integers: no prediction may differ.",
         "subbyte network train digits --bits w1a1",
@@ -129,24 +131,29 @@ def _images(found: Network, args: argparse.Namespace) -> tuple[Any, Any]:
     from subbyte.networks.trained import test_images
 
     images, labels = test_images(found)
+    if (args.images or 0) > len(images):
+        raise InvalidInput(f"--images {args.images}: the test split of {found.trained} has {len(images)}")
     return images[: args.images], labels[: args.images]
 
 
 def _bench(args: argparse.Namespace) -> int:
-    from subbyte.kernel.execute import EMULATOR, device_arch, resolve_device
+    from subbyte.kernel.execute import EMULATOR, device_arch, resolve_devices
     from subbyte.networks import network
     from subbyte.networks.ensemble import random_ensemble
 
     found = network(args.name)
     arch = device_arch(args.device)
-    place = resolve_device(args.device, arch)
+    places = resolve_devices(args.device, arch)
+    place = places[0]
     if place == EMULATOR:
         raise MissingDependency(f"{found.name} is timed on a GPU, and there is none here; `subbyte network run` "
                                 "compares its layers in the emulator, `show` has its floors")  # fmt: skip
     if args.ensemble is not None:
-        record = random_ensemble(found, args.ensemble).time(device=place, arch=arch)
+        record = random_ensemble(found, args.ensemble).time(device=",".join(places), arch=arch)
         emit("network", {"part": "bench", **record.to_dict()}, args, "" if args.json else record.text())
         return 0
+    if len(places) > 1:
+        raise InvalidInput(f"--device {args.device}: one network runs on one GPU; several are for --ensemble K")
     timing = found.compile(arch).time(device=place)
     rate = found.batch / timing.microseconds * 1e6
     payload = {"part": "bench", "name": found.name, "label": found.label, "device": place, "timing": timing.to_dict(),

@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
 
     def save() -> None:
         if args.save is not None:
-            _save(args.save, x, w, requant, kernel.unpack(outputs["Out"]))
+            _save(args.save, x, w, requant, kernel.unpack(outputs["Out"]), residual)
 
     failed = emit_and_save("run", payload, args, _text(kernel, device, str(report), timing), save)
     return failed or (0 if report.ok else 1)
@@ -113,9 +113,10 @@ def _save(
     w: NDArray[np.int8],
     requant: Requantization | Thresholds | None,
     y: NDArray[np.integer],
+    residual: NDArray[np.integer] | None,
 ) -> None:
     """x [N,H,W,C], w [K,R,S,C], the kernel's own y [N,P,Q,K], and bias, multiplier, shift [K], clip [2], or levels
-    [2^q - 1, K] and flip [K] of thresholds."""
+    [2^q - 1, K] and flip [K] of thresholds; where a residual is added, it and its multiplier ``added`` [K]."""
     from subbyte.numerics import Thresholds
 
     if requant is None:
@@ -126,6 +127,10 @@ def _save(
     else:
         rule = {name: getattr(requant, name) for name in ("bias", "multiplier", "shift")}
         rule["clip"] = np.array(requant.clip, np.int32)
+        if requant.added is not None:
+            rule["added"] = requant.added
+    if residual is not None:
+        rule["residual"] = residual
     file = BytesIO()
     np.savez_compressed(file, x=x, w=w, **rule, y=y)
     write_file(path, file.getvalue())

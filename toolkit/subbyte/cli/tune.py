@@ -26,7 +26,6 @@ from subbyte.files import prove_writable
 from subbyte.interrupts import EXIT_CODE, LINE
 from subbyte.streams import is_terminal, say
 from subbyte.tune.strategy import describe_strategies
-from subbyte.workload.sparsity import FOUND
 
 if TYPE_CHECKING:
     from subbyte.records.result import Result
@@ -79,8 +78,8 @@ def add_parser(subparsers: Any) -> None:
     add("--finalists", dest="top_k", type=natural_number, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     add("--store", metavar="FILE", help="where the best is remembered (default: the usual store; off: nowhere)")
     add("--landscape", metavar="FILE", help="replay this landscape (a file or a shipped name)")
-    add("--space", metavar="KIND", default=USUAL_SPACE,
-        help=f"{kind_list()}; default {USUAL_SPACE}")  # fmt: skip
+    add("--space", metavar="KIND",
+        help=f"{kind_list()}; default {USUAL_SPACE}, with --sparsity that of kernels that skip such zeros")  # fmt: skip
     add_arch_argument(parser, default=None)
     add("--set", metavar="SWITCH=VALUE", dest="settings", action="append", default=[],
         help="a switch of the whole space, such as layout=nhwc; several may follow")  # fmt: skip
@@ -92,15 +91,15 @@ def _indented(text: str) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Tune, print the report; 1 when a workload has no working configuration, 130 after Ctrl-C."""
-    from subbyte.families.registry import finding_zeros, kind_named
+    from subbyte.families.registry import kind_named, space_of_zeros
     from subbyte.measure.runner import parse_device
     from subbyte.tune import tune
     from subbyte.tune.network import is_network
 
     parse_device(args.device)
     take_sparsity(args)
-    if args.sparsity == FOUND and args.space == USUAL_SPACE:
-        args.space = next(iter(finding_zeros().kinds))
+    if args.space is None:
+        args.space = space_of_zeros(args.sparsity) or USUAL_SPACE
     if args.report is not None:
         prove_writable(args.report, "report", parents=True)
     kind, family = kind_named(args.space)

@@ -7,7 +7,8 @@ order of the m8n8k32 instruction (PTX ISA, "Matrix Fragments for mma.m8n8k32"), 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 
 from subbyte.device.arch import Arch
 from subbyte.errors import InvalidInput, did_you_mean
@@ -28,6 +29,15 @@ class Atom:
     the values times 16, even channels first. The order of channels is permuted alike in A and B."""
     minimum_sm: int
 
+    def with_activations(self, signed: bool, first: bool = True) -> Atom:
+        """The same instruction for activations that are ``signed`` or not; they are its ``first`` operand (A) or the
+        second (B). Weights are signed."""
+        if signed:
+            return self
+        head, a, b, tail = _TYPES.fullmatch(self.ptx).groups()  # type: ignore[union-attr]
+        types = f".u{a}.s{b}" if first else f".s{a}.u{b}"
+        return replace(self, ptx=f"{head}{types}{tail}")
+
     @property
     def registers(self) -> int:
         """Registers of one pixel's (or one column tile's) operand."""
@@ -36,13 +46,16 @@ class Atom:
     @property
     def scale_log2(self) -> int:
         """The accumulators hold the sum times two to this power: 16 * 16 when unpacked."""
-        return 8 if self.unpacked else 0
+        return UNPACKED_LOG2 if self.unpacked else 0
 
     @property
     def accumulators(self) -> int:
         """Accumulator registers per lane of one instruction."""
         return 2 * self.pixels
 
+
+_TYPES = re.compile(r"(.*\.s32)\.s([48])\.s([48])((?:\.s32)?)")
+"""The types of both operands in the name of an instruction."""
 
 ATOMS = {
     atom.name: atom
@@ -54,11 +67,11 @@ ATOMS = {
     )
 }
 
+UNPACKED_LOG2 = 8
+"""Sums of an unpacked atom are of values times 16 on both sides: times two to this power."""
+
 LOW_NIBBLES = 0xF0F0F0F0
 """What an unpacked atom keeps of ``word << 4``, the even channels of a packed word, and of ``word``, the odd ones."""
-
-UNPACKED_REDUCTION_LIMIT = 131_072
-"""R*S*C from which an unpacked atom's accumulator, which carries a factor 256, could leave 32 bits."""
 
 
 def atom(name: str, arch: Arch) -> Atom:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from math import prod
 from typing import Any
 
+from subbyte.errors import InvalidInput
 from subbyte.former import FormerFields, written
+
+_BYTES = {"int8": 1, "uint16": 2}
+"""Of an element, by dtype; of others four. The narrow ones are values that a conversion reads or writes."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +31,8 @@ class Argument:
 
     @property
     def nbytes(self) -> int:
-        """Size in bytes; every dtype in use is four bytes wide."""
-        return 4 * prod(self.shape)
+        """Size in bytes."""
+        return _BYTES.get(self.dtype, 4) * prod(self.shape)
 
 
 @dataclass(frozen=True)
@@ -49,3 +54,21 @@ class Launch(FormerFields, former={"overlap": "dependent_launch"}):
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON (``dependent_launch`` as ``overlap``)."""
         return dict(zip(written(self), asdict(self).values(), strict=True))
+
+
+def launch_from_dict(data: Mapping[str, Any]) -> Launch:
+    """The launch whose ``to_dict()`` gave ``data``. Raises InvalidInput when fields are missing or odd."""
+    try:
+        arguments = tuple(
+            Argument(str(a["name"]), str(a["dtype"]), tuple(int(i) for i in a["shape"]), str(a["role"]), str(a["form"]))
+            for a in data["arguments"]
+        )
+        grid, block = (tuple(int(i) for i in data[name]) for name in ("grid", "block"))
+        if len(grid) != 3 or len(block) != 3:
+            raise ValueError("grid and block must have three sizes")
+        return Launch(
+            str(data["entry"]), (grid[0], grid[1], grid[2]), (block[0], block[1], block[2]),
+            int(data["shared_bytes"]), arguments, int(data.get("cluster", 1)), bool(data.get("overlap", False)),
+        )  # fmt: skip
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidInput(f"not the record of a launch: {error}") from None

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +19,19 @@ from subbyte.device.arch import Arch
 from subbyte.families.planned import Function, Plan, Space
 from subbyte.families.topic import Topic
 from subbyte.info_record import InfoRecord
+from subbyte.numerics.fusion import NOTHING, Fusion
 from subbyte.numerics.thresholds import Thresholds
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.former_names import FormerNames
 from subbyte.spaces.knob import Value
 from subbyte.workload.conv import ConvWorkload
+from subbyte.workload.coverage import FOUR_BITS
+from subbyte.workload.operand import Operand
 
-__all__ = ["RETIRED", "ExportParts", "Family", "Function", "PixelTile", "Plan", "Space"]
+__all__ = ["RETIRED", "Expected", "ExportParts", "Family", "Function", "PixelTile", "Plan", "Space"]
 
+ADDED = (*FOUR_BITS, Operand(8))
+"""Types of values that kernels can add before they round."""
 RETIRED = "retired"
 """Kind of reason of kernels that could be built when they were measured: their results are kept."""
 
@@ -48,6 +53,20 @@ class ExportParts:
     """Of the words of other arguments, where these are not blocks of packed values."""
     parameters: Mapping[str, str | list[int]] = field(default_factory=dict)
     """The caller's array behind the parameters: empty, bias, multiplier and shift."""
+
+
+class Expected(NamedTuple):
+    """A time in microseconds that is expected of a kernel that nobody measured, on the GPU ``device``.
+
+    ``low`` and ``high`` are its error bar: how far off such times were on ``layers`` layers that were measured
+    afterwards and that the model was not trained on. None where no such layers were measured.
+    """
+
+    microseconds: float
+    device: str
+    low: float | None = None
+    high: float | None = None
+    layers: int = 0
 
 
 @dataclass(frozen=True)
@@ -181,7 +200,18 @@ class Family(FormerNames, ABC):
     removed: ClassVar[Mapping[str, Value]] = {}
     """Fields that records of earlier versions name and configurations no longer have, with their usual values."""
     fuses: ClassVar[bool] = False
-    """Its kernels can pool, add a residual and keep sums (:class:`subbyte.numerics.fusion.Fusion`)."""
+    """Its kernels can pool, add earlier sums and keep their own (:class:`subbyte.numerics.fusion.Fusion`)."""
+    adds_values: ClassVar[bool] = False
+    """Its kernels can add a tensor of int4, uint4 or int8 values before they round."""
+
+    def can_fuse(self, fusion: Fusion) -> bool:
+        """Whether its kernels can do what is to be fused: nothing, or parts that they know."""
+        if fusion == NOTHING:
+            return True
+        if fusion.added is None:
+            return self.fuses
+        return self.adds_values and replace(fusion, added=None) == NOTHING and fusion.added in ADDED
+
     special: ClassVar[bool] = False
     """Its kernels are made for some layers: of others nobody expects one, and its reason is of no interest."""
     slow_to_list: ClassVar[bool] = False
@@ -210,11 +240,17 @@ class Family(FormerNames, ABC):
         order."""
         return ""
 
+    def expected(self, workload: ConvWorkload, config: Configuration, arch: Arch) -> Expected | None:
+        """The same as a number with its error bar; None of a family that only puts candidates in order."""
+        return None
+
     def dense_instead(self, workload: ConvWorkload, arch: Arch) -> str | None:
         """Of weights with a pattern of zeros: why kernels that multiply the zeros too are to be taken; None where those
         that skip them are expected to be faster."""
         return "no kernel of it skips zeros"
 
+    zero_spaces: ClassVar[Mapping[str, str]] = {}
+    """Sparsities of which it has kernels that leave out zeros -> kind of their space; ``blocks`` of any share."""
     finds_zeros: ClassVar[bool] = False
     """Its kernels find out while they run which products to leave out, of either operand: ``--sparsity condense``."""
 

@@ -8,9 +8,10 @@ from importlib import import_module
 from typing import Any, cast
 
 from subbyte.errors import InvalidInput, Unsupported, did_you_mean, shown
-from subbyte.families.base import Family
+from subbyte.families.base import ADDED, Family
 from subbyte.families.topic import Record, Topic
 from subbyte.info_record import InfoRecord
+from subbyte.numerics.fusion import Fusion
 from subbyte.spaces.configuration import Configuration, named_once
 
 _LINES: dict[str, str] = {
@@ -87,6 +88,14 @@ def finding_zeros(family: str = "auto") -> Family:
         able = [one.name for one in families().values() if one.finds_zeros]
         raise InvalidInput(f"family={shown(family)}: its kernels find no zeros; those of {' or '.join(able)} do")
     return asked[0]
+
+
+def space_of_zeros(sparsity: str) -> str | None:
+    """The kind of space of the kernels that leave out such zeros; None where there are none."""
+    names = sparsity, sparsity.partition(":")[0]
+    return next(
+        (one.zero_spaces[name] for one in families().values() for name in names if name in one.zero_spaces), None
+    )
 
 
 def asked_families(family: str = "auto") -> list[Family]:
@@ -233,6 +242,14 @@ def shows(config: object, record: type[InfoRecord]) -> bool:
 def _giving(family: Family, gives: type[Record]) -> Topic[Record] | None:
     found = next((topic for topic in family.topics.values() if topic.gives is gives), None)
     return cast("Topic[Record] | None", found)
+
+
+def who_fuses(fusion: Fusion) -> str:
+    """Which families have kernels that do what is to be fused, for messages."""
+    able = [family.name for family in families().values() if family.can_fuse(fusion)]
+    if not able:
+        return f"no kernel fuses {fusion.text}; values are added as {' or '.join(f'+add{one}' for one in ADDED)}"
+    return f"only kernels of the {' and '.join(able)} {'family fuse' if len(able) == 1 else 'families fuse'} that"
 
 
 def settings_text(values: Mapping[str, Any]) -> str:

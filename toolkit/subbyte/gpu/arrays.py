@@ -106,7 +106,7 @@ def _copy_from_gpu(array: Any, name: str) -> NDArray[Any]:
     from subbyte.gpu.device import open_device
 
     open_device()  # a view asks the driver where the array lies
-    view = _view(array, name)
+    view = view_of(array, name)
     _require_contiguous(view, name)
     host = np.empty(view.shape, view.dtype)
     device = open_device(view.device_id)
@@ -121,7 +121,7 @@ def device_pointer(array: Any, name: str, shape: tuple[int, ...], ordinal: int) 
 
     Raises InvalidInput when the array is not on GPU ``ordinal``, not contiguous, of another width or size.
     """
-    view = _view(array, name) if _exports(array) else None
+    view = view_of(array, name) if _exports(array) else None
     if view is None or view.device_id < 0:
         raise InvalidInput(f"{name} is a {type(array).__name__} in host memory: must be on cuda:{ordinal}")
     if view.device_id != ordinal:
@@ -138,8 +138,9 @@ def _exports(array: Any) -> bool:
     return hasattr(array, "__dlpack__") or hasattr(array, "__cuda_array_interface__")
 
 
-def _view(array: Any, name: str) -> StridedMemoryView:
-    """Address, shape, strides and device of an array of any library; waits for nothing. Raises InvalidInput."""
+def view_of(array: Any, name: str, stream: int = _NO_WAIT) -> StridedMemoryView:
+    """Address, shape, strides and device of an array of any library; ``stream`` is made to wait for the work that fills
+    it, without one nothing waits. Raises InvalidInput."""
     from cuda.core.utils import StridedMemoryView
 
     try:
@@ -147,9 +148,9 @@ def _view(array: Any, name: str) -> StridedMemoryView:
             # Handed on without its class: of a torch tensor cuda-core would read the C struct, whose layout it has to
             # guess for a torch newer than itself.
             array = SimpleNamespace(__dlpack__=array.__dlpack__, __dlpack_device__=array.__dlpack_device__)
-            view = StridedMemoryView.from_dlpack(array, stream_ptr=_NO_WAIT)
+            view = StridedMemoryView.from_dlpack(array, stream_ptr=stream)
         else:
-            view = StridedMemoryView.from_cuda_array_interface(array, stream_ptr=_NO_WAIT)
+            view = StridedMemoryView.from_cuda_array_interface(array, stream_ptr=stream)
         view.dtype  # noqa: B018 - found out when asked for, and refused then
     except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
         raise InvalidInput(f"{name} cannot be viewed ({error}): must be a plain, dense array") from None

@@ -17,6 +17,7 @@ from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput
 from subbyte.gpu.device import CudaDevice, DeviceBuffer, open_device
 from subbyte.gpu.timing import Timing, TimingProtocol, time_launch
+from subbyte.numerics.residual import source_of
 
 _OUTPUTS = {"Out", "Sum"}
 
@@ -25,8 +26,9 @@ class GpuChain:
     """Cubins with their launches, in order; argument ``A`` of each but the first is ``Out`` of the one before.
 
     ``inputs`` holds, for each layer, the words of its other inputs (and of ``A`` for the first); ``residuals`` the
-    layer whose ``Sum`` is its ``Res``, None where there is none. Raises InvalidInput when the sizes do not fit,
-    CudaError for a kernel that the device cannot load.
+    layer whose ``Sum`` is its ``Res``, None where there is none. The last output goes to ``out`` where that is given,
+    which stays its owner's. Raises InvalidInput when the sizes do not fit, CudaError for a kernel that the device
+    cannot load.
     """
 
     def __init__(
@@ -35,12 +37,13 @@ class GpuChain:
         inputs: Sequence[Mapping[str, NDArray[Any]]],
         device: int | CudaDevice = 0,
         residuals: Sequence[int | None] = (),
+        out: DeviceBuffer | None = None,
     ) -> None:
         check_chain([launch for _, launch in kernels])
         sources = list(residuals) or [None] * len(kernels)
         self.device = device if isinstance(device, CudaDevice) else open_device(device)
         self.launches = [launch for _, launch in kernels]
-        self._functions, self._buffers = [], []
+        self._functions, self._buffers, self._out = [], [], out
         try:
             for (cubin, launch), words, source in zip(kernels, inputs, sources, strict=True):
                 self._functions.append(self.device.load(cubin, launch.entry))
@@ -52,16 +55,22 @@ class GpuChain:
 
     def run(self, overlap: bool = True, timeout_s: float = 20.0) -> NDArray[Any]:
         """Run all layers once on poisoned buffers; the words of the last output."""
-        for buffers in self._buffers:
-            for name in buffers.keys() & _OUTPUTS:
-                buffers[name].fill(0xCD)
+        self.poison()
         self._enqueue(overlap)
         self.device.synchronize(timeout_s)
         return self.output(len(self.launches) - 1)
 
+    def poison(self) -> None:
+        """Enqueue setting every byte of every output to 0xCD."""
+        self.device.activate()
+        for buffers in self._buffers:
+            for name in buffers.keys() & _OUTPUTS:
+                buffers[name].fill(0xCD)
+
     def output(self, layer: int, name: str = "Out") -> NDArray[Any]:
         """The words that a layer (0 the first) wrote in the last run; ``Sum`` for those that it kept."""
         out = _argument(self.launches[layer], name)
+        self.device.activate()
         return self._buffers[layer][name].download(out.shape, out.dtype)
 
     def time(self, protocol: TimingProtocol | None = None, overlap: bool = True) -> Timing:
@@ -72,11 +81,18 @@ class GpuChain:
         """A function that enqueues the whole chain once."""
         return lambda: self._enqueue(overlap)
 
+    def give(self, words: NDArray[Any]) -> None:
+        """Other words for ``A`` of the first layer, exactly as many. Raises InvalidInput."""
+        self.device.activate()
+        self._buffers[0]["A"].upload(words)
+
     def close(self) -> None:
         """Free everything. May be called twice."""
+        if self._functions and not self.device.lost:
+            self.device.activate()  # modules are unloaded from the context that is current
         for place, buffers in enumerate(self._buffers):
             for name, buffer in buffers.items():
-                if name != "Res" and (name != "A" or place == 0):
+                if name != "Res" and (name != "A" or place == 0) and buffer is not self._out:
                     buffer.free()
         for function in self._functions:
             function.unload()
@@ -91,10 +107,14 @@ class GpuChain:
     def _place(self, launch: Launch, words: Mapping[str, NDArray[Any]], source: int | None) -> dict[str, DeviceBuffer]:
         placed: dict[str, DeviceBuffer] = {}
         for argument in launch.arguments:
-            if argument.name in _OUTPUTS:
+            if argument.name == "Out" and self._out is not None and launch is self.launches[-1]:
+                if self._out.nbytes != argument.nbytes:
+                    raise InvalidInput(f"out has {self._out.nbytes} bytes: the last output has {argument.nbytes}")
+                placed["Out"] = self._out
+            elif argument.name in _OUTPUTS:
                 placed[argument.name] = self.device.alloc(argument.nbytes)
             elif argument.name == "Res" and source is not None:
-                placed["Res"] = self._buffers[source]["Sum"]
+                placed["Res"] = self._buffers[0]["A"] if source < 0 else self._buffers[source][source_of(argument.form)]
             elif argument.name == "A" and self._buffers:
                 placed["A"] = self._buffers[-1]["Out"]
             else:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,11 @@ from subbyte.gpu.driver import CudaError, DeviceHang, call, describe, load_api, 
 
 if TYPE_CHECKING:
     from cuda.core import LaunchConfig
+
+
+_DEFAULT_STREAM = 1
+"""The driver's name for the default stream of a context (``CU_STREAM_LEGACY``), where a handle must not be 0."""
+_MOST_QUEUES = 256
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,7 @@ class CudaDevice:
         self.stream = self.call("cuStreamCreate", self.api.CUstream_flags.CU_STREAM_NON_BLOCKING.value)
         self.queue = self.api.core.Stream.from_handle(int(self.stream))
         """The same stream as cuda-core takes it; it owns nothing."""
+        self._queues: dict[int, Any] = {}
         self._done = self.call("cuEventCreate", self.api.CUevent_flags.CU_EVENT_DISABLE_TIMING.value)
         self._flush: DeviceBuffer | None = None
         self.spun_up = False
@@ -76,6 +82,15 @@ class CudaDevice:
                 "CUDA_ERROR_CONTEXT_IS_DESTROYED",
             )
         self.call("cuCtxSetCurrent", self._context)
+
+    def queue_of(self, handle: int) -> Any:
+        """Another library's stream, by its handle, as cuda-core takes it; it owns nothing. 0 is the default stream."""
+        found = self._queues.get(handle)
+        if found is None:
+            if len(self._queues) >= _MOST_QUEUES:
+                self._queues.clear()
+            found = self._queues[handle] = self.api.core.Stream.from_handle(handle or _DEFAULT_STREAM)
+        return found
 
     def reset(self) -> None:
         """Throw the primary context away after a crash and open a new one; earlier buffers and kernels are gone.
@@ -237,6 +252,14 @@ class DeviceBuffer:
         """Enqueue setting every byte."""
         self.device.call("cuMemsetD8Async", self.pointer, byte, self.nbytes, self.device.stream)
 
+    def part(self, offset: int, nbytes: int) -> DeviceBuffer:
+        """``nbytes`` of it from byte ``offset`` on, which go with it: a buffer that nobody frees."""
+        if not 0 <= offset <= offset + nbytes <= self.nbytes:
+            raise InvalidInput(f"bytes {offset} to {offset + nbytes} of a device buffer of {self.nbytes} bytes")
+        found = DeviceBuffer(self.device, self.pointer + offset, nbytes, self._generation)
+        found.shared = True
+        return found
+
     def free(self) -> None:
         """Give the memory back; nothing to do when the context it lived in is gone."""
         if self.pointer and self._generation == self.device.generation and not self.device.lost:
@@ -282,10 +305,11 @@ class CudaFunction:
         grid: tuple[int, int, int],
         block: tuple[int, int, int],
         shared_bytes: int,
-        pointers: list[int],
+        pointers: Sequence[int],
         overlap: bool = False,
+        queue: Any = None,
     ) -> None:
-        """Enqueue one launch with these pointer arguments on our stream.
+        """Enqueue one launch with these pointer arguments on our stream, or on ``queue`` (:meth:`CudaDevice.queue_of`).
 
         ``overlap``: it may begin before the launch ahead of it has ended; only for kernels that wait for that one
         themselves (``Launch.dependent_launch``).
@@ -293,7 +317,7 @@ class CudaFunction:
         asked = (grid, block, shared_bytes, overlap)
         config = self._configs.get(asked) or self._config(*asked)
         try:
-            self.device.api.core.launch(self.device.queue, config, self._kernel, *pointers)
+            self.device.api.core.launch(queue or self.device.queue, config, self._kernel, *pointers)
         except Exception as error:
             raise refused(f"the launch of {self.entry}", error) from None
 

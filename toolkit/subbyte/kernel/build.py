@@ -17,7 +17,7 @@ from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import BuildFailed, InvalidInput, MissingDependency, Unsupported, shown
 from subbyte.families.base import Plan
-from subbyte.families.registry import families, family_named, family_names, family_of
+from subbyte.families.registry import family_named, family_names, family_of, who_fuses
 from subbyte.kernel import nvrtc
 from subbyte.kernel.recommended import recommended_text
 from subbyte.kernel.resources import Resources, read_resources
@@ -25,7 +25,8 @@ from subbyte.numerics.fusion import SEPARATOR, Fusion, base_of
 from subbyte.numerics.requant import check_clip
 from subbyte.workload.conv import ConvWorkload
 
-REQUANT_FORMS = ("fixed", "general")
+GENERAL = "general"
+REQUANT_FORMS = ("fixed", GENERAL)
 
 
 def make_plan(workload: Any, config: Any, arch: Arch | str, output: str | None, clip: Any, requant: str) -> Plan:
@@ -45,16 +46,14 @@ def make_plan(workload: Any, config: Any, arch: Arch | str, output: str | None, 
     one_of(given, "output", types.outputs)
     ends = (types.output.least, types.output.largest) if clip is None else check_clip(clip, types.output)
     target = arch if isinstance(arch, Arch) else arch_named(arch)
+    fusion = Fusion.of(given + fused)
+    if fusion.added is not None:
+        requant = GENERAL  # the residual's multiplier is one more
     plan = family.plan(workload, config, target, given + fused, ends, requant)
-    reason = family.check(plan) if not fused or family.fuses else _not_fused()
+    reason = family.check(plan) if family.can_fuse(fusion) else f"output: {who_fuses(fusion)}"
     if reason is not None:
         raise Unsupported(f"{workload} with {config.key} on {target.name} cannot be built: {reason}")
     return plan
-
-
-def _not_fused() -> str:
-    able = " and ".join(family.name for family in families().values() if family.fuses)
-    return f"output: kernels of this family neither pool nor add a residual; those of the {able} family do"
 
 
 def cuda_text(plan: Plan) -> str:
@@ -148,17 +147,18 @@ def _plan_key(plan: Plan) -> str:
     fields = [
         plan.workload.spec, plan.config.to_dict(), asdict(plan.arch), plan.output, plan.clip, plan.requant,
         plan.launch.to_dict(),
-        generator_digest(family_of(plan.config).name), _version("apache-tvm"), _version("apache-tvm-ffi"),
+        generator_digest(family_of(plan.config).name), version_of("apache-tvm"), version_of("apache-tvm-ffi"),
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(fields).encode()).hexdigest()[:32]
 
 
 def generator(family: str) -> str:
     """What makes the CUDA texts of a family, as records name it: its sources' digest and TVM's version."""
-    return f"{generator_digest(family)[:16]} tvm {_version('apache-tvm') or 'none'}"
+    return f"{generator_digest(family)[:16]} tvm {version_of('apache-tvm') or 'none'}"
 
 
-def _version(package: str) -> str:
+def version_of(package: str) -> str:
+    """Of an installed package; empty where it is not."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

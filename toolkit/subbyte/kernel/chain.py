@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,11 +17,17 @@ from subbyte.kernel.execute import EMULATOR, resolve_device, run_outputs
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.operands import check_channels
 from subbyte.numerics import Requantization, Thresholds, check_values
+from subbyte.numerics.residual import source_of
 from subbyte.workload.precision import SUMS
 
 if TYPE_CHECKING:
     from subbyte.gpu.chain import GpuChain
-    from subbyte.gpu.device import CudaDevice
+    from subbyte.gpu.device import CudaDevice, DeviceBuffer
+    from subbyte.kernel.device_layer import DeviceLayer
+
+
+INPUT = -1
+"""In the place of a layer's number: what the chain reads."""
 
 
 class Chain:
@@ -29,7 +36,8 @@ class Chain:
     ``weights`` and ``requants`` hold values of the layer's type (int4: int8) [K,R,S,C] and a
     :class:`~subbyte.numerics.Requantization` or :class:`~subbyte.numerics.Thresholds` for each layer; the last one may
     give int32 sums, with None in their place. ``residuals`` names, for layers that add a residual, the earlier layer
-    that keeps it (0 is the first), None for others. Raises InvalidInput when
+    that keeps the sums or gives the values that are added (0 is the first; -1 is the chain's input), None for others.
+    Raises InvalidInput when
     two neighbours differ in sizes, type, form of the words or architecture, when an earlier one gives int32 sums, for a
     residual that nobody keeps, and for weights and requantizations that are not those of their layer.
     """
@@ -71,19 +79,43 @@ class Chain:
     def outputs(self, x: NDArray[np.int8]) -> list[dict[str, NDArray[Any]]]:
         """The words of every layer's outputs, by argument name, from the kernels' runs on the CPU."""
         found: list[dict[str, NDArray[Any]]] = []
-        for kernel, buffers, source in zip(self.kernels, self._inputs(x), self._residuals, strict=True):
+        inputs = self._inputs(x)
+        for kernel, buffers, source in zip(self.kernels, inputs, self._residuals, strict=True):
             given = {"A": found[-1]["Out"]} if found else {}
             if source is not None:
-                given["Res"] = found[source]["Sum"]
+                name = source_of(kernel.argument("Res").form)
+                given["Res"] = inputs[0]["A"] if source == INPUT else found[source][name]
             found.append(run_outputs(kernel, {**buffers, **given}, EMULATOR))
         return found
 
-    def on_gpu(self, x: NDArray[np.int8], ordinal: int | CudaDevice = 0) -> GpuChain:
-        """The chain on a GPU, to run and time with or without programmatic dependent launch; close it afterwards."""
+    def on_gpu(self, x: NDArray[np.int8], ordinal: int | CudaDevice = 0, out: DeviceBuffer | None = None) -> GpuChain:
+        """The chain on a GPU, to run and time with or without programmatic dependent launch; close it afterwards. The
+        last output goes to ``out`` where that is given."""
         from subbyte.gpu.chain import GpuChain
 
         kernels = [(kernel.cubin, kernel.launch) for kernel in self.kernels]
-        return GpuChain(kernels, self._inputs(x), ordinal, self._residuals)
+        return GpuChain(kernels, self._inputs(x), ordinal, self._residuals, out)
+
+    def on_device(self, device: str = "cuda:0") -> DeviceLayer:
+        """The chain on a device, its weights and parameters placed there once, to be called with arrays that lie there,
+        as :meth:`Kernel.on_device`; the layers overlap where their kernels can."""
+        from subbyte.kernel.placed import chain_links, placed
+
+        return placed(self.kernels, chain_links(self), device)
+
+    @checked
+    def save(self, path: str | Path, texts: bool = True) -> Path:
+        """Write the chain to one file, in one step: machine code, launches, forms, weights, parameters, and hashes of
+        all; with ``texts`` also the CUDA texts, for the emulator. :func:`subbyte.load_chain` reads it, also where TVM
+        is not installed. Raises InvalidInput for a path that cannot be written, NotWritten for a full disk."""
+        from subbyte.kernel.saved import save_chain
+
+        return save_chain(self, path, texts)
+
+    @property
+    def operands(self) -> list[tuple[NDArray[np.int8], Requantization | Thresholds | None, int | None]]:
+        """Of each layer: weights, requantization, and the layer whose sums it adds."""
+        return list(zip(self._weights, self._requants, self._residuals, strict=True))
 
     def _inputs(self, x: NDArray[np.int8]) -> list[dict[str, NDArray[Any]]]:
         inputs = []
@@ -103,13 +135,14 @@ def check_residuals(kernels: Sequence[Kernel], residuals: Sequence[int | None]) 
     if len(residuals) != len(kernels):
         raise InvalidInput(f"{len(kernels)} kernels, {len(residuals)} residuals: one each, or None")
     for number, (kernel, source) in enumerate(zip(kernels, residuals, strict=True)):
-        adds = kernel.fusion.residual > 0
+        adds = kernel.fusion.residual > 0 or kernel.fusion.added is not None
         if adds != (source is not None):
-            said = (
-                "adds a residual: name the layer that keeps it" if adds else f"adds none, but layer {source} is named"
-            )
+            said = "adds a residual: name the layer that has it" if adds else f"adds none, but layer {source} is named"
             raise InvalidInput(f"layer {number} ({kernel.output}) {said}")
         if source is None:
+            continue
+        if kernel.fusion.added is not None:
+            _check_values_added(kernels, number, source)
             continue
         if not 0 <= source < number or not kernels[source].fusion.keep:
             raise InvalidInput(f"layer {number} adds sums of layer {source}: name an earlier layer that keeps them")
@@ -122,6 +155,27 @@ def check_residuals(kernels: Sequence[Kernel], residuals: Sequence[int | None]) 
         have, wanted = kernels[source].fusion.keep_bits, kernel.fusion.residual_bits
         if have != wanted:
             raise InvalidInput(f"layer {source} keeps sums of {have} bits, layer {number} adds sums of {wanted}")
+
+
+def _check_values_added(kernels: Sequence[Kernel], number: int, source: int) -> None:
+    """Raise InvalidInput unless a layer adds values of an earlier layer, or of the chain's input, that fit it."""
+    if type(source) is not int or not INPUT <= source < number:
+        said = "name an earlier one, or -1, the chain's input"
+        raise InvalidInput(f"layer {number} adds values of layer {source!r}: {said}")
+    kernel, of = kernels[number], kernels[max(source, 0)]
+    wl, given, pool = kernel.workload, of.workload, of.fusion.pool
+    if source == INPUT:
+        who, has = "the chain's input", (given.n, given.h, given.w, given.c)
+        operand, form = given.precision.activations.dense, of.argument("A").form
+    else:
+        who, has = f"layer {source}", (given.n, given.p // pool, given.q // pool, given.k)
+        operand, form = given.precision.output, of.argument("Out").form
+    wanted = kernel.fusion.added, (wl.n, wl.p, wl.q, wl.k), kernel.argument("Res").form
+    if (operand, has, form) != wanted:
+        raise InvalidInput(
+            f"{who} has {operand} {list(has)} in {form}, layer {number} adds {wanted[0]} {list(wanted[1])} in "
+            f"{wanted[2]}: type, sizes and layout must be the same"
+        )
 
 
 def check_layers(kernels: Sequence[Kernel]) -> None:

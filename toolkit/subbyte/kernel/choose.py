@@ -11,12 +11,20 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from subbyte.arguments import checked, number
+from subbyte.arguments import checked, share
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import BuildFailed, InvalidInput, Unsupported, shown
 from subbyte.families.base import Family, Plan
-from subbyte.families.registry import asked_families, config_from_dict, family_of, finding_zeros, newest_first, usual
+from subbyte.families.registry import (
+    asked_families,
+    config_from_dict,
+    family_of,
+    finding_zeros,
+    newest_first,
+    usual,
+    who_fuses,
+)
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.coverage import covered
 from subbyte.kernel.default import TRIES, default_config
@@ -24,11 +32,11 @@ from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.live_shares import between_shares
 from subbyte.kernel.own import Own, beaten, own_records, reason_of
 from subbyte.kernel.recommended import recommendation
-from subbyte.numerics.fusion import SEPARATOR
+from subbyte.numerics.fusion import SEPARATOR, Fusion
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
-from subbyte.workload.coverage import dense_types, int4_alone
+from subbyte.workload.coverage import dense_types, four_bits_alone, int4_twin
 from subbyte.workload.operand import DENSE
 from subbyte.workload.precision import INT4
 from subbyte.workload.sparsity import FOUND, with_sparsity
@@ -39,6 +47,8 @@ MANY = 5
 measured in 15 precisions on an H200 (benchmarks/notes/bits_papers.md, A5). Small products cross later."""
 BYTES = ("s8.", "u8.")
 """How the names of instructions begin that multiply values whole."""
+TWIN = "; measured on int4 values, which its instructions only read with another sign"
+"""Behind the reason of a kernel for uint4 values."""
 RECORDED_ON = "sm_90a"
 """The architecture that the recorded times are of."""
 
@@ -54,6 +64,11 @@ class Choice(NamedTuple):
     device: str = ""
     own: bool = False
     """The user's own find."""
+
+    @property
+    def source(self) -> str:
+        """``own``, ``shipped`` (a record of the package) or ``predicted`` (nobody measured it)."""
+        return "own" if self.own else "predicted" if self.microseconds is None else "shipped"
 
 
 @checked
@@ -93,7 +108,7 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     target = arch_named(arch) if isinstance(arch, str) else arch
     if sparsity == FOUND:
         finding = finding_zeros(family)
-        family, reason = finding.name, None if density is None else finding.dense_at(found, number(density, "density"))
+        family, reason = finding.name, None if density is None else finding.dense_at(found, share(density, "density"))
         if reason is not None:
             dense = compile(found, target, output=output, clip=clip, requant=requant, reads=reads, writes=writes,
                             store=store, gpu=gpu)  # fmt: skip
@@ -102,13 +117,13 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
         raise InvalidInput(f"density={shown(density)}: it is of sparsity={FOUND!r}; leave it away")
     failed: list[str] = []
     own = own_records(found, target, output, store, gpu)
-    for choice in _choices(found, target, family, output, reads, writes, own):
+    for choice in choices(found, target, family, output, reads, writes, own):
         try:
             plan = make_plan(found, choice.config, target, output, clip, requant)
             kernel = Kernel(plan, reason=choice.reason + _what_wins(plan, target))
             if kernel.resources:  # built, and found without a fault
                 first = _expected(found, target, family)
-                if choice.measured or choice.family is first or int4_alone(found):  # no other was to be expected
+                if choice.measured or choice.family is first or four_bits_alone(found):  # no other was to be expected
                     return kernel
                 why = failed[0] if failed else first.covers(found, target)
                 return replace(kernel, reason=f"{choice.family.name} family, because {why}{own.left_text}")
@@ -130,9 +145,25 @@ def _first_families(workload: ConvWorkload, arch: Arch, family: str) -> list[Fam
 
 def _nobody(workload: ConvWorkload, arch: Arch, family: str, output: str | None, reads: str, writes: str) -> list[str]:
     """Why there was nothing to try, where the layer alone is not the reason."""
+    if covered(workload, arch, family) is not None:
+        return []
     words = (f" and reads {reads}" if reads else "") + (f" and writes {writes}" if writes else "")
-    covers = covered(workload, arch, family) is None
-    return [f"no kernel of it gives {output or workload.precision.output.name}{words}"] if covers else []
+    given = output or workload.precision.output.name
+    fused = _why_not_fused(workload, arch, family, given) if SEPARATOR in given else ""
+    return [f"no kernel of it gives {given}{words}{fused}"]
+
+
+def _why_not_fused(workload: ConvWorkload, arch: Arch, family: str, output: str) -> str:
+    """Why the first kernel that would be tried does not fuse what an output names."""
+    fusion = Fusion.of(output)
+    first = _first_families(workload, arch, family)
+    able = [one for one in first if one.can_fuse(fusion) and not one.hopeless(workload, arch)]
+    for config in (config for one in able for config in islice(one.candidates(workload, arch), 1)):
+        try:
+            make_plan(workload, config, arch, output, None, "fixed")
+        except Unsupported as error:
+            return f": {error}"
+    return "" if able else f": {who_fuses(fusion)}"
 
 
 @checked
@@ -145,17 +176,10 @@ def best_known(
     Of all families (``auto``) or of one; the other arguments as for :func:`compile`. Raises InvalidInput for an
     unknown family, Unsupported with the reason when no configuration fits.
     """
-    choice = first_choice(workload, arch, family, output, reads, store, gpu)
-    return choice.config, choice.reason
-
-
-def first_choice(
-    workload: ConvWorkload, arch: Arch | str, family: str = "auto", output: str | None = None, reads: str = "",
-    store: str | os.PathLike[str] | None = None, gpu: str | None = None,
-) -> Choice:  # fmt: skip
-    """The same with what is known of it. Raises as :func:`best_known`."""
     target = arch_named(arch) if isinstance(arch, str) else arch
-    return _best_known(workload, target, family, output, reads, own_records(workload, target, output, store, gpu))
+    own = own_records(workload, target, output, store, gpu)
+    choice = _best_known(workload, target, family, output, reads, own)
+    return choice.config, choice.reason
 
 
 def likeliest(
@@ -165,7 +189,7 @@ def likeliest(
     """The first ``count`` different configurations in the order in which :func:`compile` would try them. Raises
     Unsupported where there is none."""
     found: dict[Configuration, None] = {}
-    for choice in _choices(workload, arch, family, output, reads, writes, own or Own(), count):
+    for choice in choices(workload, arch, family, output, reads, writes, own or Own(), count):
         found.setdefault(choice.config)
         if len(found) == count:
             break
@@ -181,12 +205,12 @@ def best_twins(workload: ConvWorkload, arch: Arch | str = "sm_90a") -> list[Conf
     if workload.precision.weights.sparsity == DENSE:
         return []
     target = arch_named(arch) if isinstance(arch, str) else arch
-    choices = (choice.config for choice in _choices(workload, target, "auto"))
+    chosen = (choice.config for choice in choices(workload, target, "auto"))
     able = [one for one in newest_first() if any(kind.skips_zeros for kind in one.configurations)]
     more = (config for one in able if one.hopeless(workload, target) is None
             for config in one.candidates(workload, target))  # fmt: skip
     found: dict[bool, Configuration] = {}
-    for config in chain(choices, more):
+    for config in chain(chosen, more):
         found.setdefault(config.skips_zeros, config)
         if len(found) == 2:
             break
@@ -203,7 +227,7 @@ def known_config(workload: ConvWorkload, arch: Arch | str, family: Family) -> Co
 
 @cache
 def _best_known(workload: ConvWorkload, arch: Arch, family: str, output: str | None, reads: str, own: Own) -> Choice:
-    choice = next(_choices(workload, arch, family, output, reads, own=own), None)
+    choice = next(choices(workload, arch, family, output, reads, own=own), None)
     if choice is None:
         raise _not_covered(workload, arch, family, _nobody(workload, arch, family, output, reads, ""))
     return choice
@@ -227,7 +251,7 @@ def _recorded_in(path: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _choices(
+def choices(
     workload: ConvWorkload, arch: Arch, family: str, output: str | None = None, reads: str = "", writes: str = "",
     own: Own = Own(), most: int = TRIES,  # noqa: B008 - plain frozen data
 ) -> Iterator[Choice]:  # fmt: skip
@@ -247,13 +271,16 @@ def _in_order(
 
     wanted = [one for one in _first_families(workload, arch, family) if one.hopeless(workload, arch) is None]
     recorded = _recorded(workload, arch, output)
+    twin = int4_twin(workload)
+    if not recorded and twin is not None:
+        recorded = [choice._replace(reason=choice.reason + TWIN) for choice in _recorded(twin, arch, output)]
     zeros = ""
     if not recorded and workload.precision.weights.sparsity != DENSE and wanted:
         reasons = [one.dense_instead(workload, arch) for one in wanted]
         if None not in reasons:  # a kernel that was measured on dense weights takes as long on these
             zeros = f"; it multiplies zeros too: {reasons[0]}"
-            types = dense_types(workload.precision)
-            recorded = _recorded(replace(workload, precision=types), arch, output)
+            dense = replace(workload, precision=dense_types(workload.precision))
+            recorded = _recorded(dense, arch, output) or _recorded(int4_twin(dense) or dense, arch, output)
     recorded = [choice._replace(reason=choice.reason + zeros) for choice in recorded]
     for choice in _with_own(own, recorded):
         if choice.family in wanted and fits(choice.family, choice.config):
@@ -291,7 +318,7 @@ def _fits(
     fused = output is not None and SEPARATOR in output
     if not fused and not any(forms.values()):
         return True
-    if fused and not family.fuses:
+    if output is not None and not family.can_fuse(Fusion.of(output)):
         return False
     try:
         plan = make_plan(workload, config, arch, output, None, "fixed")
@@ -320,14 +347,14 @@ def _recorded(workload: ConvWorkload, arch: Arch, output: str | None) -> list[Ch
     ]
     entries += [(one["microseconds"], config_from_dict(one["config"]), "") for one in faster]
     entries.sort(key=lambda entry: entry[0])
-    choices = []
+    found = []
     for microseconds, config, origin in entries:
         one = family_of(config)
         slower = [(time, _side(other, config)) for time, other, _ in entries if time > microseconds]
         slower_ones = "".join(f"; {name} needs {time:.2f} us" for time, name in slower)
         text = f"fastest measured configuration ({microseconds:.2f} us on {best['device']}{origin}{slower_ones})"
-        choices.append(Choice(one, config, f"{one.name} family, {text}", True, microseconds, str(best["device"])))
-    return choices
+        found.append(Choice(one, config, f"{one.name} family, {text}", True, microseconds, str(best["device"])))
+    return found
 
 
 def _side(other: Configuration, beside: Configuration) -> str:
@@ -341,7 +368,7 @@ def _what_wins(plan: Plan, arch: Arch) -> str:
     """Where kernels on bit planes are not the fastest way to these sums: what is, or is expected to be."""
     workload = plan.workload
     types = workload.precision
-    if int4_alone(workload) is None or arch.name != RECORDED_ON:
+    if four_bits_alone(workload) is None or arch.name != RECORDED_ON:
         return ""
     products = types.weights.bits * types.activations.bits
     recorded = recorded_best()

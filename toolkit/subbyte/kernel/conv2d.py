@@ -11,10 +11,11 @@ from subbyte.errors import BuildFailed, InvalidInput, Unsupported
 from subbyte.kernel.default import own_default
 from subbyte.kernel.execute import device_arch
 from subbyte.kernel.kernel import Kernel, build
+from subbyte.kernel.resident import gpu_of, resident_layer
 from subbyte.numerics import Requantization, Thresholds
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import INT4, ConvWorkload, Precision
-from subbyte.workload.precision import SUMS
+from subbyte.workload.precision import EXAMPLE, SUMS
 
 
 @checked
@@ -33,14 +34,26 @@ def conv2d(
 ) -> Any:
     """Convolve int4 values: ``x`` int8 [N,H,W,C] with ``w`` int8 [K,R,S,C], both -8..7.
 
-    With ``requant`` the result is int4 values, int8 [N,P,Q,K]; without, the raw int32 sums. Takes numpy, torch and CuPy
-    arrays and gives back x's kind. ``arch`` defaults to that of the GPU used (``sm_90a`` on the CPU), ``config`` to the
-    user's own find on this GPU, of any family, else the best one known. ``precision``, such as ``"w1a2"``, says that
-    values are of other types. Kernels are built once and cached. Kernels on bit planes take
-    :class:`~subbyte.numerics.Thresholds` as well. Raises InvalidInput for wrong shapes, dtypes or
-    values, Unsupported with the reason when no kernel covers the convolution.
+    With ``requant`` the result is int4 values, int8 [N,P,Q,K]; without, the raw int32 sums. Takes numpy, torch, CuPy
+    and JAX arrays and gives back x's kind.
+
+    An ``x`` on a GPU stays there: it is packed, convolved and unpacked on the stream on which its library works, by the
+    kernel that :func:`subbyte.compile` takes, fastest of all families, and nothing is waited for. Its values are not
+    looked at: those beyond -8..7 become the nearest. Weights that were not seen before are fetched, checked, packed and
+    placed there first; those of the last 32 layers stay (:meth:`Kernel.on_device` does this once and for all, and its
+    calls look at no weights).
+
+    Any other ``x``, and values of other types, go through :meth:`Kernel.run`, which checks every value, on
+    ``device``: ``auto``, ``cuda:0`` or ``emulator`` (to which an x on a GPU goes too, through the host). ``arch``
+    defaults to that of the GPU used (``sm_90a`` on the CPU), ``config`` to the user's own find on this GPU, of any
+    family, else the best one known. ``precision``, such as ``"w1a2"``, says that values are of other types. Kernels are
+    built once and cached. Kernels on bit planes take :class:`~subbyte.numerics.Thresholds` as well. Raises InvalidInput
+    for wrong shapes, dtypes or values, Unsupported with the reason when no kernel covers the convolution.
     """
     types = Precision.of(precision)
+    if isinstance(requant, Thresholds) and types == INT4:
+        raise InvalidInput("requant is Thresholds, which are for values of few bits: say precision=, such as "
+                           f"{EXAMPLE}; int4 takes a Requantization")  # fmt: skip
     for name, array in (("x", x), ("w", w)):
         if len(getattr(array, "shape", ())) != 4:
             raise InvalidInput(f"{name} has shape {tuple(getattr(array, 'shape', ()))}: expected four dimensions, "
@@ -51,6 +64,11 @@ def conv2d(
         raise InvalidInput(f"w has {depth} input channels, x has {c}; w is [K,R,S,C] (groups are not supported)")
     workload = ConvWorkload(n, h, width, c, k, r, s, pad, stride, dilation, precision=types)
     output = SUMS if requant is None else types.output.name
+    resident = gpu_of(x, device, arch) if types == INT4 else None
+    if resident is not None:
+        layer = resident_layer(workload, w, requant, resident, config, output)
+        if layer is not None:
+            return layer(x)
     target = device_arch(device) if arch is None else arch
     own = own_default(workload, target, output, every=True) if config is None else None
     kernel = _built(workload, config, own[0] if own else None, target, output)

@@ -13,6 +13,7 @@ from subbyte.kernel.own import Path, beaten, own_records, reason_of
 from subbyte.kernel.recommended import recommendation
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
+from subbyte.workload.coverage import int4_twin
 
 TRIES = 8
 """Estimated configurations of a family that are built before another family is taken, or none."""
@@ -46,7 +47,7 @@ def default_configs(workload: ConvWorkload, arch: Arch | str) -> Iterator[Config
     """What comes after the user's own finds, with what to try next where the compiler's work on it is refused. Raises
     Unsupported when there is none."""
     target = arch if isinstance(arch, Arch) else arch_named(arch)
-    found = recommendation(workload.spec, target.name)
+    found = recommendation((int4_twin(workload) or workload).spec, target.name)
     if found is not None:
         yield found.config
         return

@@ -22,6 +22,7 @@ from subbyte.numerics import (
 )
 from subbyte.numerics.fusion import NOTHING
 from subbyte.numerics.reference import accumulator_bound
+from subbyte.numerics.requant import with_residual
 from subbyte.numerics.residual import LARGEST, NARROW
 from subbyte.workload.precision import SUMS
 
@@ -66,8 +67,22 @@ def resolve_device(device: str, arch: str) -> str:
     return f"cuda:{ordinal}"
 
 
+def resolve_devices(device: str, arch: str) -> tuple[str, ...]:
+    """The places of a request that may name several GPUs, each once: ``cuda:0,cuda:1``. Of any other text the one that
+    :func:`resolve_device` finds. Raises what that raises, and InvalidInput."""
+    if "," not in str(device):
+        return (resolve_device(device, arch),)
+    names = [one.strip() for one in device.split(",")]
+    if any(not one.startswith("cuda") for one in names):
+        raise InvalidInput(f"device {shown(device)}: several are GPUs, such as cuda:0,cuda:1")
+    found = tuple(resolve_device(one, arch) for one in names)
+    if len(set(found)) < len(found):
+        raise InvalidInput(f"device {shown(device)} names a GPU twice: expected each once, such as cuda:0,cuda:1")
+    return found
+
+
 def device_arch(device: str) -> str:
-    """Architecture to build for: that of the GPU ``device`` means (``auto``: the first one a kernel exists for);
+    """Architecture to build for: that of the first GPU ``device`` means (``auto``: the first a kernel exists for);
     ``sm_90a`` where the CPU runs the kernel."""
     from subbyte.device.arch import ARCHS
     from subbyte.gpu.driver import detect
@@ -77,7 +92,7 @@ def device_arch(device: str) -> str:
             known = [gpu for gpu in detect() if gpu.arch in ARCHS]
         except MissingDependency:
             known = []
-        number = device.partition(":")[2]
+        number = device.partition(",")[0].partition(":")[2]
         for gpu in known:
             if not number or str(gpu.ordinal) == number:
                 return str(gpu.arch)
@@ -88,8 +103,9 @@ def run(kernel: Kernel, x: Any, w: Any, requant: Requantization | Thresholds | N
     """See :meth:`Kernel.run`; ``kernel`` already fits ``requant``."""
     from subbyte.gpu.arrays import to_host
 
-    host_x, origin = to_host(x, "x")
-    host_w, _ = to_host(w, "w")
+    types = kernel.workload.precision
+    host_x, origin = to_host(operands.as_values(x, types.activations, "x"), "x")
+    host_w, _ = to_host(operands.as_values(w, types.weights, "w"), "w")
     buffers = kernel.pack(host_x, host_w, requant)
     words = run_words(kernel, buffers, resolve_device(device, kernel.arch))
     return origin.give_back(kernel.unpack(words))
@@ -101,8 +117,9 @@ def run_layer(
     """See :meth:`Kernel.run_layer`; ``kernel`` already fits ``requant``."""
     from subbyte.gpu.arrays import to_host
 
-    host_x, origin = to_host(x, "x")
-    host_w, _ = to_host(w, "w")
+    types = kernel.workload.precision
+    host_x, origin = to_host(operands.as_values(x, types.activations, "x"), "x")
+    host_w, _ = to_host(operands.as_values(w, types.weights, "w"), "w")
     added = None if residual is None else to_host(residual, "residual")[0]
     outputs = run_outputs(kernel, kernel.pack(host_x, host_w, requant, added), resolve_device(device, kernel.arch))
     sums = operands.kept_sums(outputs["Sum"], kernel.workload, kernel.fusion) if kernel.fusion.keep else None
@@ -136,13 +153,19 @@ def random_operands(
     rng = np.random.default_rng(whole(seed, "seed"))
     x = random_values(w.precision.activations, (w.n, w.h, w.w, w.c), rng)
     weights = random_values(w.precision.weights, (w.k, w.r, w.s, w.c), rng)
-    return x, weights, random_output(w, rng) if kernel.output != SUMS else None
+    requant = random_output(w, rng) if kernel.output != SUMS else None
+    if kernel.fusion.added is not None and isinstance(requant, Requantization):
+        requant = with_residual(requant, kernel.fusion.added, rng)
+    return x, weights, requant
 
 
-def random_residual(kernel: Kernel, seed: int) -> NDArray[np.int32] | None:
-    """Sums of an earlier layer, int32 [N,P*by,Q*by,channels], over the whole range that their bits leave to it; None
-    where the kernel adds none."""
+def random_residual(kernel: Kernel, seed: int) -> NDArray[Any] | None:
+    """What a kernel adds: values of a type [N,P,Q,K], or sums of an earlier layer, int32 [N,P*by,Q*by,channels], over
+    the whole range that their bits leave to it; None where the kernel adds none."""
     w, fused = kernel.workload, kernel.fusion
+    if fused.added is not None:
+        rng = np.random.default_rng([whole(seed, "seed"), 1])
+        return random_values(fused.added, (w.n, w.p, w.q, w.k), rng)
     if not fused.residual:
         return None
     most = LARGEST[fused.residual_bits]
@@ -166,6 +189,9 @@ def expected_layer(
 ) -> LayerResult:  # fmt: skip
     """The same with the sums that a kernel may keep."""
     fused = kernel.fusion
+    if isinstance(requant, Requantization) and fused.added is not None:
+        sums = reference(kernel.workload, x, w)
+        return LayerResult(requant.apply(sums, residual), sums)
     if requant is not None and fused != NOTHING:
         return fused.reference(kernel.workload, x, w, Thresholds.of(requant), residual)
     sums = reference(kernel.workload, x, w)

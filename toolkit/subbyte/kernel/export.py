@@ -20,7 +20,7 @@ from subbyte.families.registry import family_of
 from subbyte.files import replace_file
 from subbyte.numerics.thresholds import LINE, THRESHOLDS
 from subbyte.workload.conv import BATCH_GROUP
-from subbyte.workload.coverage import int4_alone
+from subbyte.workload.coverage import four_bits_alone, int4_alone
 from subbyte.workload.precision import INT4, SUMS
 
 if TYPE_CHECKING:
@@ -140,8 +140,9 @@ def _sections(plan: Plan) -> dict[str, str]:
     text = Path(__file__).with_name("export_template.h").read_text(encoding="utf-8")
     parts = re.split(r"^//@ (\w+)\n", text, flags=re.MULTILINE)
     found = {name: body.strip("\n") + "\n" for name, body in zip(parts[1::2], parts[2::2], strict=True)}
-    if int4_alone(plan.workload) is None:
-        found |= {"index": found[f"index_{plan.layout}"], "output": found[f"output_{plan.output}"]}
+    if four_bits_alone(plan.workload) is None:
+        output = "output_sums" if plan.output == SUMS else "output_values"
+        found |= {"index": found[f"index_{plan.layout}"], "output": found[output]}
     else:
         del found["operands"]
     return found | dict(family_of(plan.config).export(plan).sections)
@@ -249,6 +250,8 @@ def _words(plan: Plan) -> dict[str, str]:
         "packing": "A word is a uint32 with element i of {} at bits {}i.".format(
             _ELEMENTS.get(types.activations.bits, "a word"), types.activations.bits
         ),
+        "x_least": str(types.activations.least), "x_largest": str(types.activations.largest),
+        "y_zero": str(-types.output.least), "y_second": f"({types.output.least + 1})",
         "output": plan.output,
         "clip": f", requantized and clipped to {plan.clip[0]}..{plan.clip[1]}" if quantized else ", the raw sums",
         "host_y": types.output.dtype if quantized else SUMS,

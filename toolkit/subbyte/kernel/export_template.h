@@ -64,14 +64,14 @@ static inline size_t @stem@_word(
 }
 
 //@ operands
-/* An int4 value at its place in a word of eight. */
+/* A value of four bits at its place in a word of eight. */
 static inline uint32_t @stem@_at(int8_t value, size_t element)
 {
     return ((uint32_t)value & 15u) << (4 * (element % 8));
 }
 
 /* Activations: x int8 [N][H][W][C] -> words uint32 @x_words@, all of them written.
- * BAD_VALUE when a value is outside -8..7. */
+ * BAD_VALUE when a value is outside @x_values@. */
 static inline int @stem@_pack_activations(const int8_t *x, uint32_t *words)
 {
     const size_t images = @n@, height = @h@, width = @w@, channels = @c@;
@@ -84,7 +84,7 @@ static inline int @stem@_pack_activations(const int8_t *x, uint32_t *words)
                 for (size_t c = 0; c < channels; ++c) {
                     const size_t word = @stem@_word(n, h, w, c, height, width, @channel_blocks@);
                     const int8_t value = *x++;
-                    if (value < -8 || value > 7) {
+                    if (value < @x_least@ || value > @x_largest@) {
                         return @NAME@_BAD_VALUE;
                     }
                     words[word] |= @stem@_at(value, c);
@@ -162,7 +162,7 @@ static inline double @stem@_nearest(double value)
     return sum - shifter;
 }
 
-/* Whether the kernel's value of a sum is at least level 1..15 (y is at least level - 8). */
+/* Whether the kernel's value of a sum is at least level 1..15 (y is at least level - @y_zero@). */
 static inline int @stem@_reaches(int64_t sum, const uint32_t *words, int level)
 {
     const int64_t binade = (int64_t)1 << 23, largest = 0x7F7FFFFF, third = (int64_t)(words[2] & 0x7FFFFFFFu);
@@ -190,11 +190,11 @@ static inline int @stem@_line(int64_t bias, int64_t multiplier, int shift, uint3
     int64_t steps[15], added;
     int inside = 0, always = 0, level, n;
     for (level = 0; level < 15; ++level) {
-        int64_t low = -limit, high = limit + 1; /* the least sum that gives at least level - 7 */
+        int64_t low = -limit, high = limit + 1; /* the least sum that gives at least level + @y_second@ */
         while (low < high) {
             const int64_t middle = low + (high - low) / 2, product = (middle + bias) * multiplier;
             const int64_t rounded = @stem@_shifted(product, shift) + (@stem@_shifted(product, shift - 1) & 1);
-            if (rounded >= level - 7) {
+            if (rounded >= level + @y_second@) {
                 high = middle;
             } else {
                 low = middle + 1;
@@ -260,7 +260,7 @@ static inline int @stem@_prepare_parameters(
     for (size_t i = 0; i < row; ++i) { /* channels that only fill up a block give 0 */
         words[i] = 127u << 23;
         words[row + i] = 0;
-        words[2 * row + i] = 8;
+        words[2 * row + i] = @y_zero@;
     }
     for (size_t k = 0; k < filters; ++k) {
         uint32_t found[3];
@@ -297,8 +297,8 @@ static inline int @stem@_prepare_parameters(
     return @NAME@_OK;
 }
 
-//@ output_int4
-/* Output: words uint32 @y_words@ -> y int8 [N][P][Q][K], int4 values.
+//@ output_values
+/* Output: words uint32 @y_words@ -> y int8 [N][P][Q][K], @output@ values.
  * The words are packed like the input's: a next layer of the same layout reads them as they are. */
 static inline void @stem@_unpack_output(const uint32_t *words, int8_t *y)
 {
@@ -309,14 +309,14 @@ static inline void @stem@_unpack_output(const uint32_t *words, int8_t *y)
                 for (size_t k = 0; k < filters; ++k) {
                     const size_t word = @stem@_word(n, p, q, k, height, width, @filter_blocks@);
                     const int bits = (int)(words[word] >> (4 * (k % 8)) & 15u);
-                    *y++ = (int8_t)(bits < 8 ? bits : bits - 16);
+                    *y++ = (int8_t)((bits ^ @y_zero@) - @y_zero@); /* of the sign, where there is one */
                 }
             }
         }
     }
 }
 
-//@ output_int32
+//@ output_sums
 /* Output: sums int32 @y_words@ -> y int32 [N][P][Q][K]. */
 static inline void @stem@_unpack_output(const int32_t *words, int32_t *y)
 {

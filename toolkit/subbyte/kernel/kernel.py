@@ -17,8 +17,8 @@ from subbyte.device.launch import Argument, Launch
 from subbyte.errors import BuildFailed, InvalidInput, Unsupported
 from subbyte.families.base import Plan
 from subbyte.html import table
-from subbyte.kernel import build as steps
 from subbyte.kernel import disassemble, operands
+from subbyte.kernel.build import cuda_text, machine_code, make_plan, ptx_text, tir_text
 from subbyte.kernel.resources import Resources
 from subbyte.numerics import LayerResult, Requantization, Thresholds
 from subbyte.numerics.fusion import Fusion
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from subbyte.device.arch import Arch
     from subbyte.emulator import EmulatorRun
     from subbyte.gpu.timing import Timing, TimingProtocol
+    from subbyte.kernel.device_layer import DeviceLayer
+
+_REQUANTIZATION = "subbyte.Requantization.from_scale(0.01, k=K)"
+_COMPARISON = "subbyte.Thresholds.from_batch_norm(gamma, beta, mean, variance)"
 
 
 Array = TypeVar("Array")
@@ -86,21 +90,21 @@ class Kernel:
     @cached_property
     def tir(self) -> str:
         """The kernel in TVM TIRx script."""
-        return steps.tir_text(self.plan)
+        return tir_text(self.plan)
 
     @cached_property
     def cuda(self) -> str:
         """The generated CUDA C++ text."""
-        return steps.cuda_text(self.plan)
+        return cuda_text(self.plan)
 
     @cached_property
     def ptx(self) -> str:
         """PTX of the CUDA text."""
-        return steps.ptx_text(self.cuda, self.arch)
+        return ptx_text(self.cuda, self.arch)
 
     @cached_property
     def _machine_code(self) -> tuple[bytes, Resources]:
-        return steps.machine_code(self.plan, self.cuda)
+        return machine_code(self.plan, self.cuda)
 
     @property
     def cubin(self) -> bytes:
@@ -137,21 +141,17 @@ class Kernel:
             if requant is not None:
                 raise InvalidInput('requant given, but this kernel was built with output="int32"')
             return self
-        if requant is None:
-            raise InvalidInput(
-                f"an {self.output} output needs requant=, for example subbyte.Requantization.from_scale(0.01, k=K); "
-                'or build with output="int32" for the raw sums'
-            )
         compares = self.plan.parameter_form in (THRESHOLDS, LINE)
-        if not isinstance(requant, Requantization | Thresholds if compares else Requantization):
-            such = (
-                "Thresholds, such as subbyte.Thresholds.from_batch_norm(gamma, beta, mean, variance), or a "
-                if compares
-                else "a "
-            )
+        if requant is None:
+            example = _COMPARISON if compares else _REQUANTIZATION
             raise InvalidInput(
-                f"requant is {type(requant).__name__}: expected {such}Requantization, such as "
-                "subbyte.Requantization.from_scale(0.01, k=K)"
+                f"{'an' if self.output.startswith('int') else 'a'} {self.output} output needs requant=, for example "
+                f'{example}; or build with output="int32" for the raw sums'
+            )
+        if not isinstance(requant, Requantization | Thresholds if compares else Requantization):
+            such = f"Thresholds, such as {_COMPARISON}, or a " if compares else "a "
+            raise InvalidInput(
+                f"requant is {type(requant).__name__}: expected {such}Requantization, such as {_REQUANTIZATION}"
             )
         if compares:
             on_line = replace(self.plan, requant="fixed").parameter_form == LINE and operands.on_line(
@@ -160,31 +160,46 @@ class Kernel:
             plan = replace(self.plan, requant="fixed" if on_line else "general")
             return self if plan.parameter_form == self.plan.parameter_form else Kernel(plan, reason=self.reason)
         assert isinstance(requant, Requantization)
-        fast = operands.fast_words(replace(self.plan, requant="fixed").parameter_form, self.workload, requant)
+        if (requant.added is None) != (self.fusion.added is None):
+            said = "has no multiplier for one" if requant.added is None else "has a multiplier for one"
+            raise InvalidInput(
+                f"residual: the requantization {said} (added=), this kernel's output is {self.output}; one that adds "
+                f"values is such as {self.workload.precision.output.name}+addint4"
+            )
+        fixed, fast = replace(self.plan, requant="fixed"), None
+        if requant.added is None:
+            fast = operands.fast_words(fixed.parameter_form, self.workload, requant)
         plan = replace(self.plan, clip=requant.clip, requant="general" if fast is None else "fixed")
         return self if plan == self.plan else Kernel(plan, reason=self.reason)
 
     def pack(
         self, x: NDArray[np.int8], w: NDArray[np.int8], requant: Requantization | Thresholds | None = None,
-        residual: NDArray[np.int32] | None = None,
+        residual: NDArray[np.integer] | None = None,
     ) -> dict[str, NDArray[np.generic]]:  # fmt: skip
         """Input buffers by argument name: ``x`` [N,H,W,C] and ``w`` [K,R,S,C], values of the workload's types (int4:
-        int8, -8..7); ``residual`` int32 [N,P,Q,channels] where one is added. Raises InvalidInput.
+        int8, -8..7) or their :class:`~subbyte.numerics.PlaneWords` in any layout; ``residual``, where one is added,
+        sums int32 [N,P,Q,channels] or values int8 [N,P,Q,K]. Raises InvalidInput.
         """
+        types = self.workload.precision
+        x, w = (operands.as_values(x, types.activations, "x"), operands.as_values(w, types.weights, "w"))
         buffers: dict[str, NDArray[np.generic]] = {
             "A": operands.activation_words(self.argument("A"), self.workload, x),
             "Wt": operands.weight_words(self.argument("Wt"), self.workload, w),
         }
         if self.output != SUMS:
             if requant is None:
-                raise InvalidInput(f"an {self.output} output needs requant=")
+                raise InvalidInput(f"output {self.output} needs requant=, such as {_REQUANTIZATION}")
             buffers["Prm"] = operands.parameter_words(self.argument("Prm"), self.workload, requant, w)
-        if (residual is not None) != (self.fusion.residual > 0):
+        fused = self.fusion
+        adds = fused.residual > 0 or fused.added is not None
+        if (residual is not None) != adds:
             raise InvalidInput(
-                f"residual {'missing' if residual is None else 'given'}: this kernel's output is {self.output}, with "
-                f"{self.fusion.residual} channels of a residual; `run_layer` takes one"
+                f"residual {'missing' if residual is None else 'given'}: this kernel's output is {self.output}, "
+                f"{'which adds one' if adds else 'without a residual'}; `run_layer` takes one"
             )
-        if residual is not None:
+        if residual is not None and fused.added is not None:
+            buffers["Res"] = operands.added_words(self.argument("Res"), self.workload, fused.added, residual)
+        elif residual is not None:
             buffers["Res"] = operands.residual_words(self.argument("Res"), self.workload, self.fusion, residual)
         return buffers
 
@@ -195,11 +210,15 @@ class Kernel:
     def run(
         self, x: Array, w: object, requant: Requantization | Thresholds | None = None, device: str = "auto"
     ) -> Array:
-        """Convolve: ``x`` int8 [N,H,W,C] with ``w`` int8 [K,R,S,C], values -8..7, on ``device``.
+        """Convolve: ``x`` int8 [N,H,W,C] with ``w`` int8 [K,R,S,C], values of the workload's types (int4: -8..7), on
+        ``device``: ``auto`` (a GPU this kernel fits, else the CPU), ``cuda:0`` or ``emulator``.
 
-        ``device`` is ``auto`` (a GPU this kernel fits, else the CPU), ``cuda:0`` or ``emulator``. Takes numpy, torch
-        and CuPy arrays and gives back int8 (int4 values) or int32 [N,P,Q,K] of x's kind. Raises InvalidInput for wrong
-        shapes, dtypes or values, MissingDependency when the device is not there.
+        This is the checking path: every value is looked at, arrays on a GPU go through the host, and a kernel on a
+        GPU runs twice, on outputs that were poisoned, and is waited for. :meth:`on_device` does none of this.
+
+        Takes numpy, torch and CuPy arrays, of bit planes also :class:`~subbyte.numerics.PlaneWords`, and gives back
+        values of the output type (int4: int8) or int32 [N,P,Q,K] of x's kind. Raises InvalidInput for wrong
+        shapes, dtypes or values, MissingDependency when the device is not there, WrongResult when two runs differ.
         """
         from subbyte.kernel.execute import run
 
@@ -219,6 +238,21 @@ class Kernel:
         from subbyte.kernel.execute import run_layer
 
         return run_layer(self.for_requantization(requant), x, w, requant, residual, device)
+
+    @checked
+    def on_device(
+        self, w: object, requant: Requantization | Thresholds | None = None, device: str = "cuda:0"
+    ) -> DeviceLayer:
+        """This layer on a device, its weights int8 [K,R,S,C] and parameters placed there once, to be called with arrays
+        that lie there: torch, CuPy, JAX, or any with ``__dlpack__``. A call enqueues and returns at once.
+
+        ``device`` is ``cuda:0`` (or another number), ``auto``, or ``emulator`` for arrays of the host. Raises
+        InvalidInput for wrong shapes, dtypes or values, MissingDependency when the device is not there, Unsupported for
+        a kernel that adds a residual, which a :class:`Chain` does.
+        """
+        from subbyte.kernel.placed import on_device
+
+        return on_device(self, w, requant, device)
 
     @checked
     def time(self, protocol: TimingProtocol | None = None, device: str = "auto", seed: int = 0) -> Timing:
@@ -296,11 +330,11 @@ def build(
     own = own_default(found, arch, output, store, gpu) if config is None and sparsity != FOUND else None
     if own is not None:
         with suppress(BuildFailed, Unsupported):  # of another output than was measured
-            kernel = Kernel(steps.make_plan(found, own[0], arch, output, clip, requant), reason=own[1])
+            kernel = Kernel(make_plan(found, own[0], arch, output, clip, requant), reason=own[1])
             _ = kernel.cubin
             return kernel
     for chosen in usual(found, arch) if config is None else [config]:
-        kernel = Kernel(steps.make_plan(found, chosen, arch, output, clip, requant))
+        kernel = Kernel(make_plan(found, chosen, arch, output, clip, requant))
         try:
             _ = kernel.cubin
         except BuildFailed as error:

@@ -27,18 +27,28 @@ from subbyte.numerics import (
 )
 from subbyte.numerics.arrays import Words, check_array
 from subbyte.numerics.float_requant import LARGEST_PRODUCT, LINE_SCALE_LOG2
-from subbyte.numerics.fusion import Fusion
-from subbyte.numerics.layout import BLOCK_WORDS
+from subbyte.numerics.fusion import ADDED_FORM, Fusion
+from subbyte.numerics.layout import BLOCK_WORDS, pad_axis
 from subbyte.numerics.pixel_blocks import BlockForm
 from subbyte.numerics.pixel_strips import StripForm
 from subbyte.numerics.planes import NB8R, PlaneWords, pack_planes, words_shape
 from subbyte.numerics.residual import GROUP_CHANNELS, LARGEST, WIDE, from_residual, to_residual
-from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
+from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload, ceil_div
 from subbyte.workload.operand import Operand
 
 NHWCNC = "nhwcnc"
 FLOAT = "float"
 """How the form of parameters in floating point begins."""
+
+
+def as_values(given: Any, operand: Operand, name: str) -> Any:
+    """Callers' values as they are; those that bit planes hold, in whatever layout. Raises InvalidInput for planes of
+    another type."""
+    if not isinstance(given, PlaneWords):
+        return given
+    if given.operand.dense != operand.dense:
+        raise InvalidInput(f"{name} has bit planes of {given.operand.name}: this layer takes {operand.name}")
+    return given.values()
 
 
 def layout_words(form: str, values: NDArray[Any], operand: Operand) -> NDArray[np.uint32]:
@@ -100,7 +110,7 @@ def parameter_words(
             return _sized(argument, found)
     if not isinstance(requant, Requantization):
         raise InvalidInput("this kernel multiplies and rounds sums: expected a Requantization, not Thresholds")
-    if argument.form == "general":
+    if argument.form in ("general", ADDED_FORM):
         return _sized(argument, requant.words(workload.padded_filters))
     words = fast_words(argument.form, workload, requant)
     if words is None:
@@ -168,6 +178,14 @@ def residual_words(argument: Argument, workload: ConvWorkload, fusion: Fusion, s
         held = f"{fusion.keep_bits} bits, up to {LARGEST[fusion.keep_bits]}"
         raise InvalidInput(f"residual: with this layer's sums up to {most}; kept sums have {held}")
     return _sized(argument, to_residual(given, fusion.residual_bits).reshape(-1).view(np.uint32))
+
+
+def added_words(argument: Argument, workload: ConvWorkload, operand: Operand, values: NDArray[Any]) -> Words:
+    """Values [N,P,Q,K] of a type that are added, as the words of argument ``Res``. Raises InvalidInput."""
+    w = workload
+    check_values(values, "residual", operand, (w.n, w.p, w.q, w.k))
+    filled = pad_axis(values, 3, CHANNEL_BLOCK)  # a kernel's output has blocks of 32 channels, int8 of 16
+    return _sized(argument, layout_words(argument.form, filled, operand))
 
 
 def kept_sums(words: NDArray[Any], workload: ConvWorkload, fusion: Fusion) -> NDArray[np.int32]:

@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
+from subbyte.device.launch import launch_from_dict
 from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.files import inside
 from subbyte.gpu.device import CudaDevice, open_device
@@ -27,7 +28,7 @@ from subbyte.gpu.lock import hold
 from subbyte.gpu.telemetry import Telemetry
 from subbyte.gpu.timing import TimingProtocol, command_line
 from subbyte.measure.arrivals import Share, input_is_open
-from subbyte.measure.case import Case, Evaluator, launch_from_dict
+from subbyte.measure.case import Case, Evaluator
 from subbyte.records.measurements import FORMAT, Results, read_measurements, read_results, to_landscape
 from subbyte.records.result import Failed, Result, result_from_dict
 

@@ -200,21 +200,3 @@ class Evaluator:
             except CudaError as lost:
                 return f"{error}; {lost}"
         return str(error)
-
-
-def launch_from_dict(data: Mapping[str, Any]) -> Launch:
-    """The launch whose ``to_dict()`` gave ``data``. Raises InvalidInput when fields are missing or odd."""
-    try:
-        arguments = tuple(
-            Argument(str(a["name"]), str(a["dtype"]), tuple(int(i) for i in a["shape"]), str(a["role"]), str(a["form"]))
-            for a in data["arguments"]
-        )
-        grid, block = (tuple(int(i) for i in data[name]) for name in ("grid", "block"))
-        if len(grid) != 3 or len(block) != 3:
-            raise ValueError("grid and block must have three sizes")
-        return Launch(
-            str(data["entry"]), (grid[0], grid[1], grid[2]), (block[0], block[1], block[2]),
-            int(data["shared_bytes"]), arguments, int(data.get("cluster", 1)), bool(data.get("overlap", False)),
-        )  # fmt: skip
-    except (KeyError, TypeError, ValueError) as error:
-        raise InvalidInput(f"not the record of a launch: {error}") from None

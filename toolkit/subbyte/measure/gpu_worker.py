@@ -16,8 +16,7 @@ from typing import Any, Protocol
 from subbyte.device.launch import Launch
 from subbyte.errors import BuildFailed, InvalidInput, MissingDependency, SubbyteError
 from subbyte.gpu.device import CudaDevice
-from subbyte.gpu.driver import GpuInfo, detect
-from subbyte.gpu.lock import GpuBusy, GpuLock, refuse_claimed
+from subbyte.gpu.taking import take
 from subbyte.gpu.telemetry import Telemetry
 from subbyte.gpu.timing import TimingProtocol
 from subbyte.measure.case import Case, Evaluator
@@ -65,7 +64,7 @@ class GpuBody:
     def __init__(
         self, devices: Sequence[int] | None, protocol: TimingProtocol, seed: int, patience: float | None = None
     ) -> None:
-        info, uuid, self._lock = _take(devices, patience)
+        info, uuid, self._lock = take(devices, patience)
         self._gpu = CudaDevice(info.ordinal)
         self._protocol, self._seed = protocol, seed
         self._watch, self._telemetry = Watch(), Telemetry(info.bus_id)
@@ -109,26 +108,6 @@ class GpuBody:
     def _case(self, workload: ConvWorkload) -> Case:
         """Operands and exact answer of a workload, which a body of another kind makes in its own way."""
         return Case(workload, self._seed)
-
-
-def _take(devices: Sequence[int] | None, patience: float | None) -> tuple[GpuInfo, str, GpuLock]:
-    """A GPU nobody measures on, and its lock."""
-    found = detect()
-    for ordinal in devices or ():
-        if not 0 <= ordinal < len(found):
-            allowed = ", ".join(f"cuda:{info.ordinal}" for info in found)
-            raise InvalidInput(f"device cuda:{ordinal}: this machine has {len(found)} GPU(s); allowed: {allowed}")
-    offered = [info for info in found if devices is None or info.ordinal in devices]
-    busy: list[str] = []
-    for info in offered:
-        uuid = Telemetry(info.bus_id).uuid() or info.bus_id
-        try:
-            refuse_claimed(uuid)
-            wait = (10.0 if len(offered) == 1 else 0.0) if patience is None else patience
-            return info, uuid, GpuLock(uuid, wait)
-        except GpuBusy as error:
-            busy.append(str(error))
-    raise MissingDependency("; ".join(busy))
 
 
 _body: Body | None = None

@@ -10,6 +10,7 @@ from typing import Any
 from subbyte.arguments import checked, number
 from subbyte.errors import InvalidInput, MissingDependency, shown
 from subbyte.gpu.driver import detect
+from subbyte.gpu.taking import taken
 from subbyte.measure.runner import RunnerBase
 from subbyte.measure.worker import Worker, WorkerDied, WorkerRaised, WorkerTimeout
 from subbyte.records.foreign import FOREIGN
@@ -91,9 +92,9 @@ def objective(function: Callable[..., Any], device: str | None = None, timeout: 
     It gives microseconds, or a list of samples whose median counts; smaller is better. Where it raises, or gives NaN or
     anything else, the configuration has failed with that reason and the search goes on. With ``timeout`` (seconds) it
     is called in a process of its own, which a hang or a crash costs and nothing else; it must then be a function of a
-    module. ``device`` names what it measures on (the first GPU by default): times of different devices do
-    not go into one study. For several devices give an executor a function that makes this runner:
-    :class:`subbyte.measure.executor.ExecutorRunner`. Raises InvalidInput for what is no function.
+    module. ``device`` names what it measures on (the GPU of :func:`subbyte.gpu.taking.take_gpu`, else the first): times
+    of different devices do not go into one study. For several devices give an executor a function that makes this
+    runner: :class:`subbyte.measure.executor.ExecutorRunner`. Raises InvalidInput for what is no function.
     """
     if timeout is not None:
         number(timeout, "timeout", positive=True)
@@ -107,7 +108,9 @@ def objective(function: Callable[..., Any], device: str | None = None, timeout: 
 
 
 def _device() -> str:
-    """The first GPU, or the kind of processor."""
+    """The GPU that this process took, else the first, or the kind of processor."""
+    if (own := taken()) is not None:
+        return own.name
     try:
         found = detect()
     except MissingDependency:

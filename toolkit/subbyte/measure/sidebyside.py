@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from subbyte.device.launch import Launch
+from subbyte.device.launch import Launch, launch_from_dict
 from subbyte.device.peaks import peak_tops
 from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.files import inside
@@ -18,7 +18,7 @@ from subbyte.gpu.device import CudaDevice
 from subbyte.gpu.launched import GpuKernel
 from subbyte.gpu.timing import Timing, TimingProtocol, command_line
 from subbyte.measure import baselines, cudnn_graph
-from subbyte.measure.case import Case, Evaluator, launch_from_dict
+from subbyte.measure.case import Case, Evaluator
 from subbyte.records.result import Measured
 from subbyte.records.shapes import Count, Name, Sample, Text, Time, Tree
 from subbyte.spaces.configuration import Configuration

@@ -54,7 +54,7 @@ class CompiledNetwork:
         """
         place = resolve_device(device, self.arch)
         given = self.network.check_images(images)
-        batches = [tuple(self.layers(batch, place)) for batch in self._batches(given)]
+        batches = [tuple(self.layers(batch, place)) for batch in self.batches(given)]
         outputs = [_joined(parts, len(given)) for parts in zip(*batches, strict=True)]
         return NetworkResult.of(self.network.name, self.parameters, outputs)
 
@@ -73,7 +73,7 @@ class CompiledNetwork:
         known = None if labels is None else check_array(labels, "labels", np.int64, (len(given),))
         counts = {layer.name: [0, 0] for layer in self.network.layers}
         sums: list[Int32Array] = []
-        for batch in self._batches(given):
+        for batch in self.batches(given):
             ours = self.layers(batch, place)
             for own, right in zip(ours, reference_layers(self.network, self.parameters, batch), strict=True):
                 counts[own.name][0] += own.elements
@@ -124,17 +124,31 @@ class CompiledNetwork:
         The pixels lie as bytes in the GPU's memory when it begins. Raises Unsupported where the CPU does a part
         of a layer, MissingDependency without a GPU, WrongResult.
         """
+        self.require_whole()
+        place = resolve_device("cuda:0" if device == "auto" else device, self.arch)
+        images = self.network.random_images(seed)
+        self.verified(images, place)
+        return self.timed(images, place, protocol)
+
+    def require_whole(self) -> None:
+        """Raise Unsupported where the CPU does a part of a layer: then there is no chain of all kernels."""
         if self.apart:
             name, reason = next(iter(self.apart.items()))
             raise Unsupported(f"{self.network.name}: no time of the whole network, since the CPU does a part of "
                               f"{len(self.apart)} of its {len(self.kernels)} layers; {name}: {reason}")  # fmt: skip
-        place = resolve_device("cuda:0" if device == "auto" else device, self.arch)
+
+    def verified(self, images: Images, place: str) -> NetworkCheck:
+        """The check that precedes times on a resolved device. Raises InvalidInput in the emulator, WrongResult."""
         if place == EMULATOR:
             raise InvalidInput("the emulator has no meaningful times; use device='cuda:0'")
-        images = self.network.random_images(seed)
-        if wrong := [layer for layer in self.check(images, place).layers if layer.differing]:
+        found = self.check(images, place)
+        if wrong := [layer for layer in found.layers if layer.differing]:
             raise WrongResult(f"{self.network.name}: {wrong[0].differing} elements of layer {wrong[0].name} differ "
                               "from the reference; no time was taken")  # fmt: skip
+        return found
+
+    def timed(self, images: Images, place: str, protocol: TimingProtocol | None = None) -> Timing:
+        """Time of all layers in one CUDA graph on ``cuda:N``, without the check."""
         with self.chain().on_gpu(pixel_values(images), int(place.partition(":")[2])) as chain:
             return chain.time(protocol)
 
@@ -146,7 +160,7 @@ class CompiledNetwork:
         thresholds = [*self.parameters.thresholds, None]
         return Chain([one.kernel for one in self.kernels], self.parameters.weights, thresholds, residuals)
 
-    def _batches(self, images: Images) -> Iterator[Images]:
+    def batches(self, images: Images) -> Iterator[Images]:
         """Batches of the network's size, the last one filled up with black."""
         for first in range(0, len(images), self.network.batch):
             part = images[first : first + self.network.batch]

@@ -1,11 +1,12 @@
 """Ensembles: several networks look at an image and vote (TCBNN's ``benn``, arXiv 2006.16578; Zhu et al., 1806.07550).
 
-Each member could have a GPU of its own. Here they run one after another on one device: what several GPUs would take is
-said to be simulated.
+Members share one GPU or are spread over those that are named; the CPU counts the votes. What more GPUs than there were
+would take is said to be simulated.
 """
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.arguments import checked, whole
-from subbyte.errors import InvalidInput
+from subbyte.errors import InvalidInput, WrongResult
 from subbyte.info_record import InfoRecord, Table, columns_text
+from subbyte.kernel.execute import resolve_devices
 from subbyte.networks.layer import Images
 from subbyte.networks.network import Network
 from subbyte.networks.parameters import Parameters
@@ -23,7 +25,9 @@ from subbyte.networks.parameters import Parameters
 if TYPE_CHECKING:
     from subbyte.gpu.timing import TimingProtocol
     from subbyte.networks.compiled import CompiledNetwork
+    from subbyte.networks.ensemble_gpus import GpuEnsemble
 
+BY_REFERENCE = "computed by the reference"
 SIMULATED = "simulated: the members ran one after another on one device, and what each takes is its own"
 
 
@@ -46,12 +50,18 @@ class EnsembleResult:
 
 @dataclass(frozen=True)
 class EnsembleTime(InfoRecord):
-    """Microseconds of each member's run of a batch; ``one_gpu`` is all of them, ``own_gpus`` the longest: what as many
-    GPUs would take at least, without the votes' way between them. ``label`` says that this is simulated."""
+    """Microseconds of a batch, every vote compared first. ``members``: each alone on its GPU, by that GPU's events. By
+    the wall's clock, runs in a row: ``one_gpu`` all members on the first GPU, ``together`` on all of ``gpus``;
+    ``voted`` one run by itself on those, from its launch to the votes on the CPU. ``own_gpus`` is the longest of
+    ``members``: what as many GPUs would take at least, without the votes; simulated unless there are as many. ``label``
+    says which."""
 
     network: str
     members: tuple[float, ...]
+    gpus: tuple[str, ...]
     one_gpu: float
+    together: float
+    voted: float
     own_gpus: float
     label: str
 
@@ -61,12 +71,19 @@ class EnsembleTime(InfoRecord):
 
     def table(self) -> Table:
         """One row for each number of GPUs."""
-        rows = (("1", self.one_gpu, "measured"), (str(len(self.members)), self.own_gpus, "simulated"))
-        return Table(("GPUs", "us", "how"), rows)
+        rows: list[tuple[object, ...]] = [("1", self.one_gpu, "measured")]
+        count = len(self.gpus)
+        if count > 1:
+            rows.append((str(count), self.together, "measured"))
+        rows.append((f"{count}, until the votes are counted", self.voted, "measured"))
+        if count < len(self.members):
+            rows.append((str(len(self.members)), self.own_gpus, "simulated"))
+        return Table(("GPUs", "us", "how"), tuple(rows))
 
     def text(self) -> str:
-        """Title and table."""
-        return f"{self.title()}\n\n{columns_text(self.table())}"
+        """Title, GPUs and table."""
+        where = ", ".join(f"cuda:{place} {name}" for place, name in enumerate(self.gpus))
+        return f"{self.title()}\non {where}\n\n{columns_text(self.table())}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,19 +103,60 @@ class Ensemble:
     def reference(self, images: Images) -> EnsembleResult:
         """The exact votes on images uint8 [N,H,W,C]. Raises InvalidInput."""
         found = [self.network.reference(images, one).predictions for one in self.parameters]
-        return _counted(found, self.network.classes, "computed by the reference")
+        return counted(found, self.network.classes, BY_REFERENCE)
 
     @checked
     def run(self, images: Images, device: str = "auto", arch: str = "sm_90a") -> EnsembleResult:
-        """The votes of the members' kernels, one member after another. Raises InvalidInput, MissingDependency."""
-        found = [member.run(images, device).predictions for member in self._compiled(arch)]
-        return _counted(found, self.network.classes, SIMULATED)
+        """The votes of the members' kernels on images uint8 [N,H,W,C]. ``device`` is that of
+        :meth:`CompiledNetwork.run`, or several GPUs, ``cuda:0,cuda:1``: they run at the same time, members in turn.
+        Raises InvalidInput, MissingDependency, and for several GPUs Unsupported where the CPU does a part of a layer.
+        """
+        places = resolve_devices(device, arch)
+        members = self._compiled(arch)
+        if len(places) == 1:
+            found = [member.run(images, places[0]).predictions for member in members]
+            return counted(found, self.network.classes, SIMULATED)
+        members[0].require_whole()
+        given = self.network.check_images(images)
+        batches = list(members[0].batches(given))
+        with self._on_gpus(members, batches[0], places) as running:
+            parts = []
+            for batch in batches:
+                running.give(batch)
+                parts.append(running.run())
+        predictions = np.concatenate(parts, axis=1)[:, : len(given)]
+        return counted(list(predictions), self.network.classes, f"the members ran on {len(places)} GPUs")
 
     @checked
     def time(self, protocol: TimingProtocol | None = None, device: str = "auto", arch: str = "sm_90a") -> EnsembleTime:
-        """Each member timed on one GPU, every layer compared first. Raises what :meth:`CompiledNetwork.time` does."""
-        times = [member.time(protocol, device).microseconds for member in self._compiled(arch)]
-        return EnsembleTime(self.network.name, tuple(times), sum(times), max(times), SIMULATED)
+        """Times on the GPUs that ``device`` names, as in :meth:`run`, after every layer of each member and the votes
+        were compared with the reference. ``protocol`` is that of each member alone. Raises what
+        :meth:`CompiledNetwork.time` does."""
+        places = resolve_devices("cuda:0" if device == "auto" else device, arch)
+        members, images = self._compiled(arch), self.network.random_images(0)
+        seats = [places[number % len(places)] for number in range(len(members))]
+        right = np.array([one.verified(images, seat).predictions for one, seat in zip(members, seats, strict=True)])
+        alone = [one.timed(images, seat, protocol).microseconds for one, seat in zip(members, seats, strict=True)]
+        classes = self.network.classes
+        with self._on_gpus(members, images, places) as running:
+            if (running.run() != right).any():
+                raise WrongResult(f"{self.network.name}: votes on {device} differ from the reference's; no time taken")
+            together = running.time().microseconds
+            voted = statistics.median(running.time_votes(lambda found: counted(list(found), classes, "").predictions))
+            gpus = tuple(one.info.name for one in running.devices)
+        one_gpu = together
+        if len(places) > 1:
+            with self._on_gpus(members, images, places[:1]) as running:
+                one_gpu = running.time().microseconds
+        label = where_they_ran(len(members), len(places))
+        return EnsembleTime(self.network.name, tuple(alone), gpus, one_gpu, together, voted, max(alone), label)
+
+    @staticmethod
+    def _on_gpus(members: list[CompiledNetwork], images: Images, places: tuple[str, ...]) -> GpuEnsemble:
+        from subbyte.gpu.device import open_device
+        from subbyte.networks.ensemble_gpus import GpuEnsemble
+
+        return GpuEnsemble(members, images, [open_device(int(place.partition(":")[2])) for place in places])
 
     def _compiled(self, arch: str) -> list[CompiledNetwork]:
         return [self.network.compile(arch, parameters=one) for one in self.parameters]
@@ -121,7 +179,7 @@ class TrainedEnsemble:
         """All but the arrays."""
         return {"network": self.ensemble.network.stem, "members": len(self.accuracies), "accuracies": self.accuracies,
                 "accuracy": self.accuracy, "differing": self.differing, "test_images": self.images,
-                "label": SIMULATED}  # fmt: skip
+                "label": BY_REFERENCE}  # fmt: skip
 
     def text(self) -> str:
         """In three lines, for a terminal."""
@@ -129,7 +187,7 @@ class TrainedEnsemble:
         return (
             f"{len(self.accuracies)} x {self.ensemble.network.stem}, each alone: {each}\n"
             f"their votes {round(self.accuracy * self.images)} of {self.images} test images as they should be: "
-            f"{self.accuracy:.1%}; {self.differing} differ from those in floating point\n{SIMULATED}"
+            f"{self.accuracy:.1%}; {self.differing} differ from those in floating point; {BY_REFERENCE}"
         )
 
 
@@ -147,7 +205,7 @@ def train_ensemble(
              for one in range(count)]  # fmt: skip
     first = found[0]
     votes, reals = (
-        _counted(each, first.network.classes, "").predictions
+        counted(each, first.network.classes, "").predictions
         for each in ([one.predictions for one in found], [one.float_predictions for one in found])
     )
     accuracy = float((votes == first.labels).mean())
@@ -156,13 +214,26 @@ def train_ensemble(
     return TrainedEnsemble(ensemble, tuple(one.accuracy for one in found), accuracy, differing, first.images)
 
 
+def where_they_ran(members: int, gpus: int) -> str:
+    """What of an ensemble's times is measured, and what is simulated."""
+    if gpus == 1:
+        return SIMULATED
+    if gpus >= members:
+        return f"measured on {gpus} GPUs"
+    return f"measured on {gpus} GPUs; what {members} would take is simulated"
+
+
 def random_ensemble(network: Network, members: int, seed: int = 0) -> Ensemble:
     """Made-up members: for speed only. Raises InvalidInput."""
     count = whole(members, "members", 2)
     return Ensemble(network, tuple(network.random_parameters(seed + member) for member in range(count)))
 
 
-def _counted(members: Sequence[NDArray[np.int64]], classes: int, label: str) -> EnsembleResult:
+def counted(members: Sequence[NDArray[np.int64]], classes: int, label: str) -> EnsembleResult:
+    """The votes of members' predictions, int64 [N] each."""
     found = np.stack(members)
-    votes = np.stack([(found == one).sum(axis=0) for one in range(classes)], axis=1)
-    return EnsembleResult(votes.astype(np.int64), found, label)
+    votes = np.zeros((found.shape[1], classes), np.int64)
+    image = np.arange(len(votes))
+    for member in found:
+        votes[image, member] += 1
+    return EnsembleResult(votes, found, label)

@@ -8,8 +8,9 @@ steps. Another function that never falls and steps at the same sums is the same 
 ``scaled`` is the sum times 2^scale_log2, as the matrix instruction leaves it. ``added`` makes its bit pattern that of a
 positive float: inside one binade such a float is an affine function of its bits, beyond it still a rising one, and
 converting costs nothing. ``factor`` and ``offset`` are so small that the result is a denormal number n * 2^-149, whose
-bit pattern is n (IEEE 754, 3.4): the multiplication has rounded to the integer n = y + 8 on its own. Negative results
-have the sign bit set, so that saturating the pattern as an int32 to 0..15 is right for them as well.
+bit pattern is n (IEEE 754, 3.4): the multiplication has rounded to the integer n on its own, y + 8 of int4 outputs and
+y of uint4 ones. Negative results have the sign bit set, so that saturating the pattern as an int32 to 0..15 is right
+for them as well.
 
 A line through 15 steps always has room: with the slope taken from the Farey fractions of order 14 around the ideal one,
 the steps stay right while the line moves by at least 1/14 of a sum (McIlroy 1985, "A note on discrete representation of
@@ -29,7 +30,7 @@ from numpy.typing import NDArray
 
 from subbyte.arguments import checked, whole
 from subbyte.errors import InvalidInput, shown
-from subbyte.numerics.int4 import INT4_MIN, Int32Array
+from subbyte.numerics.arrays import Int32Array
 from subbyte.numerics.requant import MOST_SCALED, Requantization, check_padded
 from subbyte.numerics.thresholds import Thresholds
 from subbyte.workload.precision import INT4
@@ -62,14 +63,14 @@ def float_words(requant: Requantization, k_padded: int, scale_log2: int, terms: 
     """The kernel's parameter buffer int32 [3][k_padded] of the floating-point form: what is added to the scaled sum,
     and the bits of factor and offset. None where some channel's values are not exact in it.
 
-    Exact for every sum of ``terms`` products of two int4 values, times 2^scale_log2. Only for outputs of int4, which
-    has the 15 steps of this form; None for others. Raises InvalidInput.
+    Exact for every sum of ``terms`` products of two int4 values, times 2^scale_log2. Only for outputs of four bits,
+    int4 or uint4, which have the 15 steps of this form; None for others. Raises InvalidInput.
     """
     if not isinstance(requant, Requantization):
         raise InvalidInput(f"requant={shown(requant)}: expected a Requantization")
     check_padded(k_padded, requant.channels)
     scale_log2, terms = whole(scale_log2, "scale_log2", 0, MOST_SCALED), whole(terms, "terms", 1, MOST_TERMS)
-    if requant.output != INT4.output:
+    if requant.output.largest - requant.output.least != _LEVELS or requant.added is not None:
         return None
     limit = LARGEST_PRODUCT * terms
     steps = _steps(requant, limit)
@@ -77,7 +78,7 @@ def float_words(requant: Requantization, k_padded: int, scale_log2: int, terms: 
     words = _words(steps, np.minimum(ideal, 4.0 * limit), limit, scale_log2)
     if words is None:
         return None
-    padding = np.full(k_padded - requant.channels, -INT4_MIN, dtype=np.int64)
+    padding = np.full(k_padded - requant.channels, -requant.output.least, dtype=np.int64)
     return np.concatenate([words, _constant(padding)], axis=1)
 
 
@@ -131,11 +132,12 @@ def _constant(level: Int64Array) -> Int32Array:
 
 
 def _steps(requant: Requantization, limit: int) -> Int64Array:
-    """For each channel the least sum, in [-limit, limit + 1], that gives at least -7, -6, ... 7: int64 [K][15]."""
+    """For each channel the least sum, in [-limit, limit + 1], that gives at least the second, third ... value of the
+    output (int4: -7, -6, ... 7): int64 [K][15]."""
     shift, multiplier, bias = (
         array.astype(np.int64)[:, None] for array in (requant.shift, requant.multiplier, requant.bias)
     )
-    levels = INT4_MIN + 1 + np.arange(_LEVELS, dtype=np.int64)
+    levels = requant.output.least + 1 + np.arange(_LEVELS, dtype=np.int64)
     low = np.full((requant.channels, _LEVELS), -limit, dtype=np.int64)
     high = np.full_like(low, limit + 1)  # the step lies in [low, high]
     while (low < high).any():

@@ -20,12 +20,15 @@ from subbyte.numerics.bit_layer import AFTER, BEFORE, POOL_ORDERS, LayerResult, 
 from subbyte.numerics.residual import NARROW, WIDE, residual_width
 from subbyte.numerics.thresholds import Thresholds
 from subbyte.workload.conv import ConvWorkload
+from subbyte.workload.operand import Operand
 
 SEPARATOR = "+"
+ADDED_FORM = "general.added"
+"""Form of parameters with a fourth row: the multipliers of the values that are added."""
 _KEEP = "keep"
 _PART = re.compile(
     r"pool(?P<pool>[1-9]\d*)(?P<after>after)?|add(?P<by>pool[1-9]\d*x)?(?P<channels>[1-9]\d*)(?P<wide>b32)?|"
-    r"keep(?P<kept>32)?|keeppool(?P<windows>[1-9]\d*)(?P<wide_windows>b32)?"
+    r"keep(?P<kept>32)?|keeppool(?P<windows>[1-9]\d*)(?P<wide_windows>b32)?|add(?P<values>[a-z]+[1-8])"
 )
 
 
@@ -36,6 +39,9 @@ class Fusion:
     ``residual_pool`` times as high and wide, its maxima are. ``keep``: the sums are an output too, for a later layer;
     of a later layer whose map is ``keep_pool`` times less high and wide, the largest of each of its windows alone. Sums
     that are added have ``residual_bits``, those that are kept ``keep_bits``: 16 or 32.
+
+    ``added``: the type of a tensor of values, of the output's sizes, that is added times multipliers of its own
+    before sums are rounded (:class:`~subbyte.numerics.Requantization` with ``added``), as int4, uint4 or int8.
 
     Raises InvalidInput for other values.
     """
@@ -48,6 +54,7 @@ class Fusion:
     residual_bits: int = NARROW
     keep_bits: int = NARROW
     keep_pool: int = 1
+    added: Operand | None = None
 
     def __post_init__(self) -> None:
         whole(self.pool, "pool", 1, 64)
@@ -61,7 +68,7 @@ class Fusion:
 
     @property
     def sums(self) -> bool:
-        """Sums of other layers are read, or sums of this one are written."""
+        """Sums of other layers (not values) are read, or sums of this one are written."""
         return self.residual > 0 or self.keep
 
     @property
@@ -72,6 +79,8 @@ class Fusion:
         wide = "" if self.residual_bits == NARROW else f"b{WIDE}"
         if self.residual:
             parts.append(f"add{f'pool{self.residual_pool}x' if self.residual_pool > 1 else ''}{self.residual}{wide}")
+        if self.added is not None:
+            parts.append(f"add{self.added.name}")
         if self.keep and self.keep_pool > 1:
             parts.append(f"{_KEEP}pool{self.keep_pool}{'' if self.keep_bits == NARROW else f'b{WIDE}'}")
         elif self.keep:
@@ -108,7 +117,7 @@ def _read(output: str) -> Fusion:
     for part in output.split(SEPARATOR)[1:]:
         found = _PART.fullmatch(part)
         if found is None:
-            known = "pool2, pool2after, add64, addpool2x64, keep, keeppool2, add64b32, keep32"
+            known = "pool2, pool2after, add64, addpool2x64, keep, keeppool2, add64b32, keep32, addint4, adduint4"
             raise InvalidInput(
                 f"output {shown(output)}: {shown(part)} is none of {known} (channels and sizes may differ)"
             )
@@ -116,6 +125,8 @@ def _read(output: str) -> Fusion:
             wide = found["kept"] or found["wide_windows"]
             windows = int(found["windows"] or 1)
             values |= {"keep": True, "keep_bits": WIDE if wide else NARROW, "keep_pool": windows}
+        elif found["values"]:
+            values |= {"added": Operand.named(found["values"])}
         elif found["pool"]:
             values |= {"pool": int(found["pool"]), "pool_order": AFTER if found["after"] else BEFORE}
         else:

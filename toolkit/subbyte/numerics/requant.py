@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,10 @@ from subbyte.workload.precision import INT4
 
 MULTIPLIER_MAX = (1 << 31) - 1
 SHIFT_MIN, SHIFT_MAX = 1, 62
+ADDED_MAX = 1 << 24
+"""Of a residual's multiplier: its product with a value of 8 bits never takes a sum out of 64 bits."""
+LARGEST_FACTOR = 1 << 20
+"""Of the real scale of a residual."""
 FIXED_BITS = 32
 MOST_SCALED = 31
 """Largest power of two that a matrix instruction may multiply sums by."""
@@ -36,6 +40,9 @@ _INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
 class Requantization:
     """``y = clip(((acc + bias) * multiplier + 2^(shift-1)) >> shift, lo, hi)`` for each output channel.
 
+    With ``added`` int32 [K], multipliers -2^24 … 2^24 of a tensor r of values that is added (a residual), it is
+    ``((acc + bias) * multiplier + r * added + 2^(shift-1)) >> shift``.
+
     ``bias``, ``multiplier`` (0 … 2^31-1) and ``shift`` (1 … 62) are int32 [K]; ``clip`` is (lo, hi) within the range of
     the ``output`` type, -8 … 7 of int4, by default all of it; (0, 7) for a ReLU. ``scale_error`` is the largest
     relative error of multiplier/2^shift against the real scale it was made from (0.0 when made from integers). Types
@@ -48,6 +55,7 @@ class Requantization:
     clip: tuple[int, int] = _WHOLE_RANGE
     scale_error: float = 0.0
     output: Operand = INT4.output
+    added: Int32Array | None = None
 
     def __post_init__(self) -> None:
         check_array(self.bias, "bias", np.int32, (None,))
@@ -55,12 +63,16 @@ class Requantization:
             array = check_array(getattr(self, name), name, np.int32, self.bias.shape)
             if array.size and (array.min() < least or array.max() > most):
                 raise InvalidInput(f"{name} holds {array.min()} to {array.max()}: expected {least} to {most}")
+        if self.added is not None:
+            array = check_array(self.added, "added", np.int32, self.bias.shape)
+            if array.size and (array.min() < -ADDED_MAX or array.max() > ADDED_MAX):
+                raise InvalidInput(f"added holds {array.min()} to {array.max()}: expected {-ADDED_MAX} to {ADDED_MAX}")
         if not self.bias.size:
             raise InvalidInput("bias is empty: expected one value for each output channel")
         clip: Any = self.clip
         object.__setattr__(self, "clip", check_clip(check_output(self.output) if clip is None else clip, self.output))
         object.__setattr__(self, "scale_error", number(self.scale_error, "scale_error"))
-        for name in ("bias", "multiplier", "shift"):
+        for name in ("bias", "multiplier", "shift", *(("added",) if self.added is not None else ())):
             frozen = getattr(self, name).copy()
             frozen.flags.writeable = False
             object.__setattr__(self, name, frozen)
@@ -70,14 +82,22 @@ class Requantization:
         """Output channels K."""
         return int(self.bias.size)
 
-    def apply(self, acc: Int32Array) -> NDArray[Any]:
+    def apply(self, acc: Int32Array, residual: NDArray[np.integer] | None = None) -> NDArray[Any]:
         """int32 [..., K] -> values of the output type in its dtype (int4: int8) [..., K], exact for every int32
-        accumulator. Raises InvalidInput."""
+        accumulator; ``residual``: what is added, integers of at most 8 bits of the same shape. Raises InvalidInput."""
+        if (residual is None) != (self.added is None):
+            said = "takes one: values [..., K]" if residual is None else "adds none; give it added=, int32 [K]"
+            raise InvalidInput(f"residual {'missing' if residual is None else 'given'}: this requantization {said}")
         checked = check_array(acc, "acc", np.int32)
         if checked.shape[-1:] != self.bias.shape:
             raise InvalidInput(f"acc is {describe(acc)}: expected a numpy array int32 [..., {self.channels}]")
         shift = self.shift.astype(np.int64)
         product = (checked.astype(np.int64) + self.bias) * self.multiplier.astype(np.int64)
+        if residual is not None and self.added is not None:
+            if residual.shape != checked.shape:
+                raise InvalidInput(f"residual is {describe(residual)}: expected {list(checked.shape)}, as the sums are")
+            # The product stays 2^32 away from the ends of 64 bits; 8 + 24 bits are less.
+            product += residual.astype(np.int64) * self.added
         # The bit below the cut is what adding 2^(shift-1) would carry; adding it afterwards cannot overflow.
         rounded = (product >> shift) + ((product >> (shift - 1)) & 1)
         return np.clip(rounded, *self.clip).astype(self.output.dtype)
@@ -91,6 +111,8 @@ class Requantization:
         shift <= 32 - scale_log2, row 0 fits 31 bits and the offset 62.
         """
         check_padded(k_padded, self.channels)
+        if self.added is not None:
+            return None
         scale_log2 = whole(scale_log2, "scale_log2", 0, MOST_SCALED)
         shift, multiplier = self.shift.astype(np.int64), self.multiplier.astype(np.int64)
         spare = FIXED_BITS - scale_log2 - shift
@@ -107,17 +129,21 @@ class Requantization:
         return buffer
 
     def words(self, k_padded: int) -> Int32Array:
-        """The kernel's parameter buffer int32 [3][k_padded]: bias, multiplier, shift (padding 0, 0, 1)."""
+        """The kernel's parameter buffer int32 [3][k_padded]: bias, multiplier, shift (padding 0, 0, 1), and a fourth
+        row, the residual's multiplier, where one is added."""
         check_padded(k_padded, self.channels)
-        buffer = np.zeros((3, k_padded), dtype=np.int32)
+        rows = [self.bias, self.multiplier, self.shift, *([] if self.added is None else [self.added])]
+        buffer = np.zeros((len(rows), k_padded), dtype=np.int32)
         buffer[2] = 1
-        buffer[:, : self.channels] = self.bias, self.multiplier, self.shift
+        buffer[:, : self.channels] = rows
         return buffer
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
         lists: dict[str, Any] = {name: getattr(self, name).tolist() for name in ("bias", "multiplier", "shift")}
-        output = {} if self.output == INT4.output else {"output": self.output.name}
+        output: dict[str, Any] = {} if self.output == INT4.output else {"output": self.output.name}
+        if self.added is not None:
+            output["added"] = self.added.tolist()
         return {**lists, "clip": list(self.clip), "scale_error": self.scale_error, **output}
 
     @classmethod
@@ -141,24 +167,31 @@ class Requantization:
         k: int | None = None,
         workload: ConvWorkload | None = None,
         output: Operand | None = None,
+        added: float | Sequence[float] | NDArray[Any] | None = None,
     ) -> Requantization:
         """The dyadic requantization nearest to ``y = (acc + bias) * scale``, scale a number or real [K].
 
         K is the length of scale or bias, ``k``, or the workload's; the output's type is given, the workload's, or int4.
         Shift 24, which every kernel's fixed form takes, if no scale is then off by more than 2^-9; otherwise
-        multipliers have 31 bits. The largest relative error is in ``scale_error``. Raises InvalidInput.
+        multipliers have 31 bits. The largest relative error is in ``scale_error``. ``added``: the scale of a residual
+        r, a number or real [K], for ``y = (acc + bias) * scale + r * added``. Raises InvalidInput.
         """
         flag(relu, "relu")
         scales = _scales(scale, bias, k, workload)
         biases = _int32("bias", bias, scales.size)
         pairs = [(round(math.ldexp(float(value), FIXED_SHIFT)), FIXED_SHIFT) for value in scales]
         within = all(_error(*pair, float(v)) <= FIXED_TOLERANCE for pair, v in zip(pairs, scales, strict=True))
-        if not within or max(multiplier for multiplier, _ in pairs) > MULTIPLIER_MAX:
+        if added is not None:
+            factors = _factors(added, scales.size)
+            both = zip(scales, factors, strict=True)
+            pairs = [_beside(_dyadic(float(value)), float(factor)) for value, factor in both]
+        elif not within or max(multiplier for multiplier, _ in pairs) > MULTIPLIER_MAX:
             pairs = [_dyadic(float(value)) for value in scales]
         multiplier, shift = (np.array(column, dtype=np.int32) for column in zip(*pairs, strict=True))
         error = max(_error(*pair, float(value)) for pair, value in zip(pairs, scales, strict=True))
         made_for = output or (INT4 if workload is None else workload.precision).output
-        return cls(biases, multiplier, shift, _clip_for(relu, made_for), error, made_for)
+        residual = None if added is None else np.rint(np.ldexp(factors, shift)).astype(np.int32)
+        return cls(biases, multiplier, shift, _clip_for(relu, made_for), error, made_for, residual)
 
     @classmethod
     def random(
@@ -185,6 +218,36 @@ class Requantization:
             return cls.from_scale(scale, biases, relu, output=output)
         multiplier, shift = (np.array(column, dtype=np.int32) for column in zip(*map(_dyadic, scale), strict=True))
         return cls(biases, multiplier, shift, _clip_for(relu, output), output=output)
+
+
+def with_residual(requant: Requantization, added: Operand, rng: np.random.Generator) -> Requantization:
+    """The same for a residual with values of a type, which then moves outputs as far as the sums do: for tests."""
+    reach = (requant.output.largest - requant.output.least) / (added.largest - added.least)
+    scales = rng.uniform(0.4, 1.0, requant.channels) * rng.choice([-1.0, 1.0], requant.channels) * reach
+    shift = np.minimum(requant.shift, 24)
+    multiplier = requant.multiplier >> (requant.shift - shift)
+    factors = np.rint(np.ldexp(scales, shift)).clip(-ADDED_MAX, ADDED_MAX).astype(np.int32)
+    return replace(requant, shift=shift.astype(np.int32), multiplier=multiplier.astype(np.int32), added=factors)
+
+
+def _factors(added: Any, count: int) -> NDArray[np.float64]:
+    """A residual's real scales [K]. Raises InvalidInput."""
+    factors = real_array(added, "added")
+    if factors.shape not in ((), (count,)) or not (np.abs(factors) <= LARGEST_FACTOR).all():
+        said = f"expected numbers of magnitude up to {LARGEST_FACTOR:,}, one or [{count}]"
+        raise InvalidInput(f"added is {describe(factors)}: {said}")
+    return np.broadcast_to(factors, (count,))
+
+
+def _beside(pair: tuple[int, int], factor: float) -> tuple[int, int]:
+    """(multiplier, shift) of a scale, with a shift behind which a residual's factor has at most 24 bits."""
+    multiplier, shift = pair
+    spare = min(max(0, shift + math.frexp(factor)[1] - (ADDED_MAX.bit_length() - 1)), shift - SHIFT_MIN)
+    found = (multiplier + (1 << spare >> 1)) >> spare, shift - spare
+    scale = math.ldexp(multiplier, -shift)
+    if _error(*found, scale) > FIXED_TOLERANCE or abs(math.ldexp(factor, found[1])) > ADDED_MAX:
+        raise InvalidInput(f"added={factor:g} beside scale={scale:g}: too far apart for multipliers of one shift")
+    return found
 
 
 def product_moments(weights: Operand, activations: Operand) -> tuple[float, float]:

@@ -33,6 +33,12 @@ LARGEST = {NARROW: (1 << 15) - 1, WIDE: (1 << 29) - 1}
 """The largest magnitude of a sum that kernels add or keep; of 32 bits, differences from thresholds must fit as well."""
 
 
+def source_of(form: str) -> str:
+    """The output of an earlier kernel that a residual of a form holds: ``Sum``, sums that it kept, or ``Out``, its
+    values."""
+    return "Sum" if form in FORMS.values() else "Out"
+
+
 def residual_width(bits: int, name: str) -> int:
     """``bits`` as they are. Raises InvalidInput for others than 16 and 32."""
     if type(bits) is not int or bits not in FORMS:

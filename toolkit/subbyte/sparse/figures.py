@@ -108,8 +108,9 @@ def figures(*names: str) -> Figures:
     asked = [str(name).strip().upper() for name in names] or list(_EXPERIMENTS)
     for name in asked:
         if name not in _EXPERIMENTS:
-            more = {"F4": " (needs a GPU)", "F9": " (needs a GPU)"}.get(name, "")
-            raise InvalidInput(f"unknown experiment {name!r}{more}: {did_you_mean(name, _EXPERIMENTS)}")
+            if name in _MEASURED:
+                raise InvalidInput(f"experiment {name} is measured on a GPU, not computed: {_MEASURED[name]}")
+            raise InvalidInput(f"unknown experiment {name!r}: {did_you_mean(name, _EXPERIMENTS)}")
     return Figures(tuple(_EXPERIMENTS[name]() for name in asked), dict(published()["quoted"]))
 
 
@@ -328,3 +329,9 @@ _EXPERIMENTS: dict[str, Callable[[], Experiment]] = {
 }  # fmt: skip
 EXPERIMENTS = tuple(_EXPERIMENTS)
 """Names of the experiments."""
+_MEASURED = {
+    "F4": "`python benchmarks/sparse im2col` measures it, subbyte.sparse.read_lowering(FILE) reads the record",
+    "F9": "`python benchmarks/sparse measure`, `compact` and `bench --densities` measure it, "
+          "subbyte.sparse.read_software(FILE, ...) reads the records",
+}  # fmt: skip
+"""What kernels on a GPU do, and where that comes from."""

@@ -69,7 +69,8 @@ class Machine(InfoRecord):
             least = 0 if name == "per_k" else math.nextafter(0, 1)
             number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
             if not number or value < least:
-                raise InvalidInput(f"machine {name}={value!r}: expected a positive number")
+                expected = "0 or a positive number" if least == 0 else "a positive number"
+                raise InvalidInput(f"machine {name}={value!r}: expected {expected}")
             whole = name in ("macs_per_cycle", "group_a", "group_b", "multiprocessors", "sub_cores")
             if whole and not isinstance(value, int):
                 raise InvalidInput(f"machine {name}={value!r}: expected a whole number")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.numerics.weight_blocks import block_sums, check_blocks, spread_out, strongest
-from subbyte.sparse.bitmap import BITS, RANGES
+from subbyte.sparse.bitmap import BITS, LARGEST_MATRIX, RANGES
 from subbyte.workload.operand import BLOCKS, Operand
 
 ACTIVATION_GROUPS: dict[str, tuple[int, ...]] = {
@@ -137,13 +137,18 @@ def grouped_mask(
 def random_matrix(shape: Sequence[int], density: float, kind: str = "int4", seed: int = 0) -> NDArray[Any]:
     """Random values of a kind (int4, int8: int8 array; fp16: float16), zero except with probability ``density``.
 
-    Raises InvalidInput for a density outside 0 to 1, an unknown kind or a size below 1.
+    Raises InvalidInput for a density outside 0 to 1, an unknown kind, a size below 1 or more elements than a matrix
+    that is encoded may have.
     """
     wanted = density_of(density)
     if kind not in BITS:
         raise InvalidInput(f"kind {kind!r}: {did_you_mean(kind, BITS)}")
     if not shape or any(type(size) is not int or size < 1 for size in shape):
         raise InvalidInput(f"shape {tuple(shape)!r}: expected whole numbers of at least 1")
+    if math.prod(shape) > LARGEST_MATRIX:
+        raise InvalidInput(
+            f"shape {tuple(shape)!r}: {math.prod(shape):,} elements, at most {LARGEST_MATRIX:,} are made"
+        )
     rng = np.random.default_rng(seed_of(seed))
     mask = rng.random(shape) < wanted
     if kind == "fp16":

@@ -22,6 +22,8 @@ LARGEST_FILE = 1 << 30
 """Bytes of the arrays of a profile, unpacked."""
 TILE_PIXELS, TILE_CHANNELS = 224, 32
 """What a block of the dense kernels multiplies of the activations at a time."""
+TRAINED = "digits.w1a2"
+"""The network of few bits whose activations have zeros, as those behind a ReLU do."""
 _UNREADABLE = (
     OSError, ValueError, EOFError, MemoryError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error
 )  # fmt: skip
@@ -78,11 +80,12 @@ class Profiles(InfoRecord):
 
 
 def profile(given: str) -> Profiles:
-    """Profiles of ``photos`` (ReLU maps of scikit-learn's photographs) or of the arrays of an ``.npz``.
+    """Profiles of ``photos`` (ReLU maps of scikit-learn's photographs), ``digits`` (a trained network's maps of the
+    images that its training did not see) or of the arrays of an ``.npz``.
 
-    Arrays are masks or values; runs of 32 go along the last axis but one (the pixels of a row of [N, H, W, C]), of a
-    vector along itself. Raises InvalidInput for another name, a file that cannot be read or holds other things, and
-    MissingDependency where scikit-learn or Pillow is missing.
+    Arrays are masks or values; runs of 32 go along the last axis but one (the pixels of a row of [N, H, W, C]; images,
+    where a layer has one pixel each), of a vector along itself. Raises InvalidInput for another name, a file that
+    cannot be read or holds other things, and MissingDependency where scikit-learn or Pillow is missing.
     """
     text = str(given).strip()
     if text.lower() in ("photos", "relu-photos"):
@@ -92,9 +95,26 @@ def profile(given: str) -> Profiles:
             for depth in DEPTHS
         )
         return Profiles("photographs of scikit-learn through random 3x3 filters and ReLU (real pixels)", found)
+    if text.lower() == "digits":
+        return _digits()
     if Path(text).suffix != ".npz":
-        raise InvalidInput(f"profile {given!r}: expected photos, or a FILE.npz with arrays of masks or values")
+        raise InvalidInput(f"profile {given!r}: expected photos, digits, or a FILE.npz with arrays of masks or values")
     return Profiles(f"the user's {Path(text).name}", tuple(_one(*item) for item in load_arrays(text).items()))
+
+
+def _digits() -> Profiles:
+    """What the layers of the trained network of two-bit activations read: a code of 0 is what its ReLU leaves of a
+    value below the first threshold. Its weights are -1 and 1 and have no zeros."""
+    from subbyte.networks.catalogue import network
+    from subbyte.networks.trained import test_images
+
+    trained = network(TRAINED)
+    images, _ = test_images(trained)
+    values = {layer.name: layer.values for layer in trained.reference(images).layers if layer.values is not None}
+    source = f"{len(images)} handwritten digits through the trained network {TRAINED} (real, small): layers' outputs"
+    return Profiles(source, tuple(
+        _one(f"{TRAINED} {name}", codes.reshape(-1, codes.shape[-1])) for name, codes in values.items()
+    ))  # fmt: skip
 
 
 def load_array(file: str) -> NDArray[Any]:

@@ -16,7 +16,9 @@ from typing import Any
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.info_record import InfoRecord, Table
 from subbyte.sparse.bars import MeasuredLayer
+from subbyte.sparse.cost import expected_cycles
 from subbyte.sparse.figures import Experiment
+from subbyte.sparse.machines import machine
 from subbyte.sparse.maps import BreakEven
 
 PATHS = {
@@ -71,9 +73,39 @@ class Software(InfoRecord):
             if not densities:
                 continue
             middle = median(densities)
-            points = ((1.0, middle), (0.02, middle)) if own[0].activations == 1 else ((middle, middle),)
+            points = (
+                ((1.0, middle), (0.02, middle)) if all(one.activations == 1 for one in own) else ((middle, middle),)
+            )
             found.append(BreakEven(path, points, ", ".join(dict.fromkeys(one.source for one in own))))
         return tuple(found)
+
+    @property
+    def densities(self) -> tuple[float, ...]:
+        """Those of the weights, ascending, without 0."""
+        return tuple(sorted({one.weights for one in self.gains if one.weights > 0}))
+
+    def medians(self, path: str) -> tuple[tuple[float, float], ...]:
+        """Densities of the weights and the middle gain of a path's layers, where all of them were measured."""
+        gains = {at: [one.speedup for one in self.of_path(path) if one.weights == at] for at in self.densities}
+        most = max(map(len, gains.values()), default=0)
+        return tuple((at, median(several)) for at, several in gains.items() if several and len(several) == most)
+
+    def model(self, both: bool) -> tuple[tuple[float, float], ...]:
+        """The same densities, and the gain that the unit that no GPU has would have over its dense core: from the
+        zeros of the weights or of both operands, compute alone."""
+        unit = machine("dstc")
+        return tuple(
+            (
+                at,
+                unit.inner_k
+                / min(expected_cycles(unit, at if both else 1.0, at, swapped) for swapped in (False, True)),
+            )
+            for at in self.densities
+        )
+
+    def machines(self) -> tuple[str, ...]:
+        """The GPUs that measured."""
+        return tuple(dict.fromkeys(one.source.partition(", ")[2] for one in self.gains))
 
     def bars(self, prefix: str = "") -> tuple[MeasuredLayer, ...]:
         """The gains at half of the weights as measurements for :func:`subbyte.sparse.layer_bars`, of the layers whose

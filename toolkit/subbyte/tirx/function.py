@@ -29,8 +29,8 @@ def kernel_function(plan: Any, min_blocks: int, emit_body: Body) -> Any:
     return named_function(plan, min_blocks, emit)
 
 
-def named_function(plan: Any, min_blocks: int, emit: NamedBody) -> Any:
-    """The same for a body that takes any buffers, by name.
+def named_function(plan: Any, min_blocks: int, emit: NamedBody, name: str = "conv") -> Any:
+    """The same for a body that takes any buffers, by name; the kernel's own is ``name`` with ``_kernel`` behind it.
 
     TVM orders a kernel's parameters by their names, so the launch's arguments stand in that order. Raises BuildFailed
     for others.
@@ -39,7 +39,7 @@ def named_function(plan: Any, min_blocks: int, emit: NamedBody) -> Any:
     if names != sorted(names):
         raise BuildFailed(f"arguments {', '.join(names)}: the kernel takes them in the order of their names")
     with IRBuilder() as builder, builders.prim_func():
-        builders.func_name("conv")
+        builders.func_name(name)
         buffers = {
             one.name: builders.arg(one.name, builders.buffer(one.shape, one.dtype)) for one in plan.launch.arguments
         }

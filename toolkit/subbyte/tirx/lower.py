@@ -120,6 +120,6 @@ def _without_boilerplate(text: str) -> str:
     """TVM's text without its include block, so that it compiles without any header, and in 0.4 s instead of 1.1 s."""
     start = text.index("#endif", text.index(_END_OF_BOILERPLATE)) + len("#endif")
     body = text[start:].strip() + "\n"
-    if "uint16_t" in body:  # the mask of a multicast
+    if "uint16_t" in body or "ushort" in body:  # the mask of a multicast; numbers of 16 bits
         return _PRELUDE.replace("typedef int int32_t;", _SHORT + "typedef int int32_t;") + body
     return _PRELUDE + body

@@ -34,7 +34,7 @@ def take_over(study: Study, log: LogWriter) -> None:
         while ahead is not None and ahead[2] <= len(study._told):
             study._asks = ahead[0]
             study._numbers = max([study._numbers, *(trial.number + 1 for trial in study._told)])
-            proposed.update((trial.index, trial) for trial in study._ask_strategy(ahead[1], entry.started))
+            proposed.update((trial.index, trial) for trial in study._ask_strategy(ahead[1], entry.started)[0])
             ahead = next(asks, None)
         if entry.index in study._told_indices or entry.config != study.space.config(entry.index):
             raise BrokenRecord(f"{log.path}, line {line}: index {entry.index} repeats, or has another configuration")

@@ -110,6 +110,7 @@ def _choose(
     name = find_landscape(workload, arch, kind, fixed)
     if name is not None:
         return ReplayRunner(name)
+    require_covered(workload, arch or DEFAULT_ARCH, kind)
     others = [one for one in shipped() if any(f".{such}." in one for such in (kind, *family.parts.get(kind, ())))]
     where = ", ".join([f"{kind} space", *([arch] if arch else []), *(f"{k}={v}" for k, v in (fixed or {}).items())])
     raise MissingDependency(
@@ -154,11 +155,18 @@ def _space(
     else:
         arch = arch or getattr(runner, "arch", None) or DEFAULT_ARCH
         found = space(workload, arch, kind, **(fixed or {}))
-        reason = not_covered(workload, arch, kind)
-        if reason is not None:
-            raise Unsupported(f"the {kind} space of {workload} holds nothing that can be built: {reason}")
+        require_covered(workload, arch, kind)
         return found
-    return space(workload, arch or DEFAULT_ARCH, kind, **(fixed or {}))
+    today = space(workload, arch or DEFAULT_ARCH, kind, **(fixed or {}))
+    # A space that has grown since (knobs, values) is no longer what was recorded: then what was recorded is searched.
+    return today if today.hash == runner.landscape.space_hash else space_of(runner.landscape)
+
+
+def require_covered(workload: ConvWorkload, arch: Arch | str, kind: str) -> None:
+    """Raise Unsupported with the reason where no kernel of a kind of space covers the workload."""
+    reason = not_covered(workload, arch, kind)
+    if reason is not None:
+        raise Unsupported(f"the {kind} space of {workload} holds nothing that can be built: {reason}")
 
 
 def not_covered(workload: ConvWorkload, arch: Arch | str, kind: str) -> str | None:

@@ -96,8 +96,14 @@ class Study(Charted):
                 again, self._again = self._again[:n], self._again[n:]
                 self._open.update((trial.index, trial) for trial in again)
                 return again
-            trials = self._ask_strategy(n, now())
-            self._open.update((trial.index, trial) for trial in trials)
+            trials: list[Trial] = []
+            while len(trials) < n:
+                wanted = n - len(trials)
+                fresh, proposed = self._ask_strategy(wanted, now())
+                trials += fresh
+                self._open.update((trial.index, trial) for trial in fresh)
+                if proposed < wanted:  # the space is exhausted
+                    break
             return trials
 
     def tell(self, trial: Trial | int, result: Result | float | Sequence[float] | Exception) -> Trial:
@@ -263,16 +269,17 @@ class Study(Charted):
 
     # ---- inside ------------------------------------------------------------------------------------------------
 
-    def _ask_strategy(self, n: int, started: str) -> list[Trial]:
+    def _ask_strategy(self, n: int, started: str) -> tuple[list[Trial], int]:
+        """What the strategy proposes, and how many that were: what is open already was queued, and comes once."""
         event = (self._asks, n, len(self._told))
-        indices = self.strategy.ask(n)
+        proposed = self.strategy.ask(n)
         self._asks += 1
         trials = [
             Trial(self._numbers + place, index, self.space.config(index), ask=event, started=started)
-            for place, index in enumerate(indices)
+            for place, index in enumerate(index for index in proposed if index not in self._open)
         ]
         self._numbers += len(trials)
-        return trials
+        return trials, len(proposed)
 
     def _accept(self, trial: Trial, result: Result) -> None:
         self._told.append(trial)

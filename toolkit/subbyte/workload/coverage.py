@@ -8,8 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload, ceil_div
-from subbyte.workload.precision import INT4, Precision
+from subbyte.workload.operand import SIGNED, UNSIGNED, Operand
+from subbyte.workload.precision import INT4, ZERO, Precision
 
+FOUR_BITS = (INT4.activations, Operand(4, UNSIGNED))
+"""Types of activations that a matrix instruction takes as nibbles or, unpacked, as bytes times 16."""
 LARGEST_KERNEL = 7
 STRIDES = (1, 2)
 DILATIONS = (1, 2)
@@ -43,6 +46,36 @@ def int4_alone(workload: ConvWorkload) -> str | None:
     too, whose zeros they multiply like any other value."""
     types = workload.precision
     return None if dense_types(types) == INT4 else f"operands: these kernels compute {INT4}, not {types.text} ({types})"
+
+
+def four_bits_alone(workload: ConvWorkload) -> str | None:
+    """Why kernels that multiply int4 weights by four-bit activations, signed or unsigned, do not take the workload's
+    operands; None when they do. Their output is of either type as well."""
+    types = dense_types(workload.precision)
+    fits = types.weights == INT4.weights and types.padding == ZERO
+    if fits and types.activations in FOUR_BITS and types.output in FOUR_BITS:
+        return None
+    return f"operands: these kernels compute {INT4}, or with uint4 activations or outputs, not {types.text} ({types})"
+
+
+def int4_twin(workload: ConvWorkload) -> ConvWorkload | None:
+    """The same layer of int4 activations and outputs, whose kernels are the same but for the type that instructions
+    name; None where they are int4 already, or of other bits."""
+    types = workload.precision
+    if four_bits_alone(workload) or (types.activations.dense, types.output) == (INT4.activations, INT4.output):
+        return None
+    signed = replace(types.activations, encoding=SIGNED)
+    return replace(workload, precision=replace(types, activations=signed, output=INT4.output))
+
+
+def sum_limit(workload: ConvWorkload, scale_log2: int) -> str | None:
+    """Why sums of the workload times two to a power, as the matrix instruction leaves them, may exceed an int32
+    accumulator; None when they cannot."""
+    depth, largest = workload.r * workload.s * workload.c, workload.precision.largest_product
+    limit = ceil_div(1 << (31 - scale_log2), largest)
+    if depth < limit:
+        return None
+    return f"accumulator: R*S*C = {depth} reaches {limit}, where 32 bits could overflow"
 
 
 def warp_limit(workload: ConvWorkload) -> str | None:

@@ -19,7 +19,7 @@ from subbyte.analysis.spread import Spread
 from subbyte.analysis.table_one import TableOne
 from subbyte.analysis.unpacking import UnpackingControl
 from subbyte.errors import InvalidInput, MissingDependency
-from subbyte.sparse import Experiment
+from subbyte.sparse import Experiment, Software
 from subbyte.tune import Landscape, Study, StudyRecord
 
 HOME: dict[type, str] = {
@@ -32,6 +32,7 @@ HOME: dict[type, str] = {
     Retuned: "techniques.ablation_chart",
     Roofline: "speeds.roofline_chart",
     SideBySide: "speeds.side_by_side_chart",
+    Software: "sparsity.software_chart",
     SpeedLimits: "speeds.limits_chart",
     Spread: "landscapes.spread_chart",
     StrideTimes: "bits.stride_chart",

@@ -1,15 +1,16 @@
-"""Charts of the experiments on the dual-side sparse unit: each a table's columns as lines, points or bars."""
+"""Charts of the experiments on the dual-side sparse unit, each a table's columns as lines, points or bars, and of what
+software gains today."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import plotly.graph_objects as go
 
 from subbyte.errors import InvalidInput
-from subbyte.sparse import Experiment
-from subbyte_widgets.charts.style import DASHES, SYMBOLS, Chart, chart, colour, hatched
+from subbyte.sparse import PATHS, Experiment, Software
+from subbyte_widgets.charts.style import DASHES, SYMBOLS, Chart, chart, colour, hatched, label
 
 Traces = list[Any]
 MODEL = "a model in cycles; no GPU has this unit"
@@ -24,6 +25,36 @@ def experiment_chart(record: Experiment, theme: str = "auto") -> Chart:
     draw, finding, x, y = _DRAWN[record.name]
     below = f"{record.about}{'' if record.name == MEASURED else f'; {MODEL}'}. Published: {record.source}"
     return chart(draw(record), f"{record.name}: {finding(record)}", below, x, y, record, theme, height=520)
+
+
+def software_chart(record: Software, theme: str = "auto") -> Chart:
+    """F9: what each path gains by the density that it makes use of, a mark for each layer and a line through their
+    medians; beside them the unit that no GPU has, over its dense core. Density 0 has no place on the axis."""
+    traces: Traces = []
+    for place, path in enumerate(PATHS):
+        own = sorted((one for one in record.of_path(path) if one.weights > 0), key=lambda one: one.weights)
+        if own:
+            marks = {"symbol": SYMBOLS[place], "size": 6, "color": colour(place)}
+            traces.append(go.Scatter(
+                x=[one.weights for one in own], y=[one.speedup for one in own], mode="markers", name=path,
+                text=[label(one.layer) for one in own], marker=marks, hovertemplate="%{text}: %{y:.2f} at %{x}",
+            ))  # fmt: skip
+            traces.append(_curve(record.medians(path), f"{path}, median", place))
+    traces += [_curve(record.model(both), f"model, zeros of {sides}", len(PATHS) + both, "dot")
+               for both, sides in ((False, "weights"), (True, "both operands"))]  # fmt: skip
+    traces.append(_curve([(at, 1.0) for at in record.densities], "level with dense", len(PATHS) + 2, "dash"))
+    pays = ", ".join(f"{one.path} {one.points[0][1]:.2g}" for one in record.break_evens())
+    below = f"measured on {', '.join(record.machines())}, over the dense kernel in the same process; dotted: {MODEL}"
+    return chart(
+        traces, f"F9: level with dense at {pays or 'no density measured'}", below,
+        {**_text("density"), "type": "log"}, {**_text("times dense"), "type": "log"}, record, theme, height=560,
+    )  # fmt: skip
+
+
+def _curve(points: Sequence[tuple[float, float]], name: str, place: int, dash: str = "solid") -> Any:
+    xs, ys = zip(*points, strict=True) if points else ((), ())
+    line = {"color": colour(place), "dash": dash, "width": 2.4 if dash == "solid" else 1.6}
+    return go.Scatter(x=list(xs), y=list(ys), mode="lines", name=name, line=line)
 
 
 def _column(record: Experiment, place: int, rows: list[tuple[Any, ...]] | None = None) -> list[Any]:

@@ -88,7 +88,7 @@ class LiveCurve(Stoppable, View):
         if self.handle is None:
             raise RuntimeError("nothing was started: use LiveCurve.start(study, runner)")
         record = self.handle.wait(timeout)
-        self._end(record)
+        self.end(record)
         self.save_picture()
         return record
 
@@ -104,9 +104,10 @@ class LiveCurve(Stoppable, View):
         except BaseException as problem:  # of the study's thread: said in the view, raised again by wait()
             self.error = f"The study ended with an error: {problem}"
             record = self.handle.study.record
-        self._end(record)
+        self.end(record)
 
-    def _end(self, record: StudyRecord) -> None:
+    def end(self, record: StudyRecord) -> None:
+        """Show a study that has ended, or that was waited for."""
         progress = self.handle.progress if self.handle is not None else None
         self.running = bool(progress and progress.running)
         self._show_record(record)

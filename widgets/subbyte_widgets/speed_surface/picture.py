@@ -16,6 +16,8 @@ LEGEND = LEFT + SIDE + 34
 HEIGHT = TOP + SIDE + 56
 STEPS = (1.0, 1.25, 1.6, 2.2, 3.2, 5.0)
 """Where a colour begins; below the first it is that of slower than dense."""
+NAMES = 17.0
+"""Between the names of two break-even lines, which may lie side by side."""
 CONTOURS = {"same_unit": (2.0, 4.0), "dense_core": (1.0, 2.0, 4.0), "compute": (2.0, 4.0),
             "compute_dense_core": (1.0, 2.0, 4.0)}  # fmt: skip
 
@@ -129,7 +131,7 @@ def _lines(drawing: Drawing) -> list[str]:
             drawn.append(element("path", class_=class_, d=_path(points)))
         else:
             drawn.append(element("path", class_=f"{class_} dot", d=f"M{x:.1f} {y - 6:.1f}l6 6l-6 6l-6 -6z"))
-        drawn.append(text(x + 9, y + 4, one.path, "level"))
+        drawn.append(text(x + 9, y - 6 - NAMES * number, one.path, "level"))
     return drawn
 
 

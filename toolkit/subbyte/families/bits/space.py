@@ -17,7 +17,7 @@ from subbyte.spaces.knob import Value
 from subbyte.workload.conv import ConvWorkload, ceil_div
 
 KIND = "bits"
-HELD = ("dependent_launch", "stagger", "counted")
+HELD = ("dependent_launch", "stagger", "counted", "row_parts")
 """Fields that do not vary."""
 
 

@@ -24,6 +24,7 @@ from subbyte.families.shared.one_by_one.family import OneByOneFamily
 from subbyte.families.topic import Topic
 from subbyte.info_record import InfoRecord
 from subbyte.workload.conv import ConvWorkload
+from subbyte.workload.sparsity import FOUND
 
 _HERE = Path(__file__).parent
 
@@ -71,6 +72,7 @@ class CondenseFamily(OneByOneFamily[CondensePlan]):
     # ---- zeros -------------------------------------------------------------------------------------------------------
 
     finds_zeros = True
+    zero_spaces: ClassVar[Mapping[str, str]] = {FOUND: KIND}
 
     def dense_at(self, workload: ConvWorkload, density: float) -> str | None:
         """By what was measured of this product, or of others."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from subbyte.device.arch import Arch
-from subbyte.device.atoms import UNPACKED_REDUCTION_LIMIT
+from subbyte.device.atoms import UNPACKED_LOG2
 from subbyte.families.condense.plan import CondensePlan
 from subbyte.families.shared.reasons import first_reason
 from subbyte.workload.conv import ConvWorkload
-from subbyte.workload.coverage import int4_alone, largest_tensor, too_large
+from subbyte.workload.coverage import int4_alone, largest_tensor, sum_limit, too_large
 
 GRID_LIMIT = 65_535
 """Blocks along the second grid dimension."""
@@ -28,9 +28,7 @@ def other_layers(workload: ConvWorkload, arch: Arch) -> str | None:
         )
     if not arch.async_copy:
         return f"atom: m16n8k32.s8 and cp.async need sm_80 or later, not {arch.name}"
-    if w.c >= UNPACKED_REDUCTION_LIMIT:
-        return f"accumulator: C = {w.c} reaches {UNPACKED_REDUCTION_LIMIT}, where 32 bits could overflow"
-    return int4_alone(w) or _pattern(w) or too_large(largest_tensor(w))
+    return sum_limit(w, UNPACKED_LOG2) or int4_alone(w) or _pattern(w) or too_large(largest_tensor(w))
 
 
 def _pattern(workload: ConvWorkload) -> str | None:

@@ -17,13 +17,15 @@ from subbyte.families.image.rules import hopeless, why_not
 from subbyte.families.image.space import KIND, KNOBS, value_lists
 from subbyte.families.shared.one_by_one.family import OneByOneFamily
 from subbyte.families.topic import Topic
+from subbyte.families.wgmma.batches import microseconds
 from subbyte.families.wgmma.family import FRAGMENT_THREADS, WGMMA
+from subbyte.families.wgmma.model import CLOCK_MHZ
 from subbyte.info_record import InfoRecord
 from subbyte.workload.conv import CHANNEL_BLOCK, ConvWorkload
 
 _HERE = Path(__file__).parent
 _CLEARLY = 0.9
-"""Share of the wgmma family's estimate up to which kernels of one image are taken."""
+"""Share of what is expected of the wgmma family up to which kernels of one image are taken, by their estimate."""
 
 
 class ImageFamily(OneByOneFamily[ImagePlan]):
@@ -52,7 +54,7 @@ class ImageFamily(OneByOneFamily[ImagePlan]):
         return hopeless(workload, arch)
 
     def leads(self, workload: ConvWorkload, arch: Arch) -> bool:
-        """Where its estimate is clearly below that of the wgmma family, which multiplies 8 images."""
+        """Where its estimate is clearly below what is expected of the wgmma family, which multiplies 8 images."""
         return _leads(workload, arch)
 
     def value_lists(self, workload: ConvWorkload) -> Mapping[str, tuple[int, ...]]:
@@ -116,8 +118,9 @@ def _leads(workload: ConvWorkload, arch: Arch) -> bool:
     own, other = (next(iter(one.candidates(workload, arch)), None) for one in (IMAGE, WGMMA))
     if own is None or other is None:
         return own is not None
-    estimates = [one.estimate(one.plan(workload, config, arch)) for one, config in ((IMAGE, own), (WGMMA, other))]
-    return estimates[0] <= _CLEARLY * estimates[1]
+    expected = microseconds(workload, arch)
+    cycles = IMAGE.estimate(IMAGE.plan(workload, own, arch))
+    return expected is None or cycles / CLOCK_MHZ <= _CLEARLY * expected
 
 
 IMAGE = ImageFamily()

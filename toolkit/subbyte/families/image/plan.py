@@ -46,7 +46,9 @@ class ImagePlan:
     def atom(self) -> Atom:
         """The matrix instruction."""
         n = self.config.pixels
-        return Atom(f"s8.wgmma.m64n{n}k32", f"wgmma.mma_async.sync.aligned.m64n{n}k32.s32.s8.s8", n // 8, 1, True, 90)
+        ptx = f"wgmma.mma_async.sync.aligned.m64n{n}k32.s32.s8.s8"
+        one = Atom(f"s8.wgmma.m64n{n}k32", ptx, n // 8, 1, True, 90)
+        return one.with_activations(self.workload.precision.activations.least < 0, first=False)
 
     @property
     def layout(self) -> str:

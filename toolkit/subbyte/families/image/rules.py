@@ -6,11 +6,11 @@ from collections.abc import Callable
 from functools import cache
 
 from subbyte.device.arch import Arch
-from subbyte.device.atoms import UNPACKED_REDUCTION_LIMIT
+from subbyte.device.atoms import UNPACKED_LOG2
 from subbyte.families.image.plan import CORE, ImagePlan
 from subbyte.families.shared.reasons import first_reason
 from subbyte.workload.conv import ConvWorkload
-from subbyte.workload.coverage import int4_alone, largest_tensor, too_large
+from subbyte.workload.coverage import four_bits_alone, largest_tensor, sum_limit, too_large
 
 WIDTHS = (8, 16, 24, *range(32, 257, 16))
 """Columns of an instruction (PTX ISA, wgmma with .s8)."""
@@ -39,10 +39,7 @@ def hopeless(workload: ConvWorkload, arch: Arch) -> str | None:
         return f"not covered: stride {w.stride}, dilation {w.dilation}: kernels of one image have stride 1 or 2"
     if w.precision.weights.group is not None:
         return f"operands: {w.precision.weights} have zeros to skip, kernels of one image multiply them"
-    depth = w.r * w.s * w.c
-    if depth >= UNPACKED_REDUCTION_LIMIT:
-        return f"accumulator: R*S*C = {depth} reaches {UNPACKED_REDUCTION_LIMIT}, where 32 bits could overflow"
-    return int4_alone(w) or too_large(largest_tensor(w))
+    return sum_limit(w, UNPACKED_LOG2) or four_bits_alone(w) or too_large(largest_tensor(w))
 
 
 def _layer(plan: ImagePlan) -> str | None:

@@ -36,6 +36,7 @@ class MmaFamily(Family):
     """Kernels whose warps multiply fragments in their registers."""
 
     name = "mma"
+    adds_values = True
     title = "mma.sync, sm_75 and later"
     rank = 1
     aliases = ("warp",)

@@ -20,7 +20,10 @@ from subbyte.device.atoms import Atom, atom
 from subbyte.device.launch import Argument, Launch
 from subbyte.families.mma.config import MmaConfig
 from subbyte.families.shared.axis import Axis, Index
+from subbyte.numerics.fusion import ADDED_FORM, Fusion
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
+from subbyte.workload.operand import Operand
+from subbyte.workload.precision import SUMS
 
 BLOCK_WORDS = 32
 """32-bit words of one 8 x 32 block of int4 values."""
@@ -49,7 +52,8 @@ class Plan:
     @cached_property
     def atom(self) -> Atom:
         """The matrix instruction."""
-        return atom(self.config.atom, self.arch)
+        signed = self.workload.precision.activations.least < 0
+        return atom(self.config.atom, self.arch).with_activations(signed)
 
     @cached_property
     def tile(self) -> tuple[int, int]:
@@ -263,7 +267,7 @@ class Plan:
     @property
     def parameter_words(self) -> int:
         """Words of the requantization parameters."""
-        return 3 * self.config.columns if self.output == "int4" else 0
+        return self.parameter_rows * self.config.columns if self.output != SUMS else 0
 
     @property
     def parameter_base(self) -> int:
@@ -271,7 +275,7 @@ class Plan:
         staged = self.stages * self.stage_words
         reduced = (self.config.split_channels - 1) * self.threads_per_split * self.accumulators
         unpacked = 0
-        if self.output == "int4" and not self.config.register_packing:
+        if self.output != SUMS and not self.config.register_packing:
             unpacked = self.config.pixels * BATCH_GROUP * self.output_row_words
         return max(staged, reduced, unpacked)
 
@@ -331,7 +335,19 @@ class Plan:
     @property
     def parameter_form(self) -> str:
         """Form of the requantization parameters."""
+        if self.added is not None:
+            return ADDED_FORM
         return f"fixed{self.atom.scale_log2}" if self.requant == "fixed" else "general"
+
+    @cached_property
+    def added(self) -> Operand | None:
+        """The type of a tensor of values that is added before sums are rounded."""
+        return Fusion.of(self.output).added
+
+    @property
+    def parameter_rows(self) -> int:
+        """Parameters of an output channel."""
+        return 3 if self.added is None else 4
 
     @cached_property
     def launch(self) -> Launch:
@@ -342,9 +358,13 @@ class Plan:
         words = images * w.h * w.w * w.channel_blocks * COPY_WORDS * self.stored_words
         form = layout if self.stored == "s4" else f"{layout}.{self.stored}"
         arguments = [Argument("A", "uint32", (words,), "in", form)]
-        if self.output == "int4":
+        if self.output != SUMS:
             arguments.append(Argument("Out", "uint32", (out,), "out", layout))
-            arguments.append(Argument("Prm", "int32", (3 * w.filter_blocks * 32,), "in", self.parameter_form))
+            parameters = self.parameter_rows * w.filter_blocks * 32
+            arguments.append(Argument("Prm", "int32", (parameters,), "in", self.parameter_form))
+            if self.added is not None:
+                words = out * self.added.bits // 4
+                arguments.append(Argument("Res", "uint32", (words,), "in", layout))
         else:
             arguments.append(Argument("Out", "int32", (out * 8,), "out", layout))
         words = w.channel_blocks * w.r * w.s * w.filter_blocks * 4 * BLOCK_WORDS

@@ -12,11 +12,10 @@ from functools import cache
 from pathlib import Path
 
 from subbyte.device.arch import Arch
-from subbyte.device.atoms import UNPACKED_REDUCTION_LIMIT
 from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.plan import Plan
 from subbyte.workload.conv import ConvWorkload
-from subbyte.workload.coverage import int4_alone, largest_tensor, too_large, warp_limit
+from subbyte.workload.coverage import four_bits_alone, largest_tensor, sum_limit, too_large, warp_limit
 
 REGISTER_OVERHEAD = 40
 """Registers for addresses, loop state and temporaries, beside accumulators and fragments."""
@@ -31,7 +30,7 @@ SPILLS = Path(__file__).with_name("spills.json")
 
 
 def _operands(plan: Plan) -> str | None:
-    return int4_alone(plan.workload)
+    return four_bits_alone(plan.workload)
 
 
 def _sizes(plan: Plan) -> str | None:
@@ -52,11 +51,7 @@ def _atom(plan: Plan) -> str | None:
 
 
 def _accumulator(plan: Plan) -> str | None:
-    depth = plan.workload.r * plan.workload.s * plan.workload.c
-    limit = UNPACKED_REDUCTION_LIMIT << (0 if plan.atom.unpacked else 8)
-    if depth >= limit:
-        return f"accumulator: R*S*C = {depth} reaches {limit}, where 32 bits could overflow"
-    return None
+    return sum_limit(plan.workload, plan.atom.scale_log2)
 
 
 def _index(plan: Plan) -> str | None:

@@ -46,4 +46,7 @@ def compared_output(output: str, operand: Operand) -> str | None:
         return f"output: {operand.name} has {count} thresholds; at most 15: say fewer bits (o4), or take int32 sums"
     if operand.encoding == UNSIGNED or list(operand.values) == sorted(operand.values):
         return None
-    return f"output: codes of {operand.name} do not rise with its values; choose an unsigned or bipolar output"
+    return (
+        f"output: codes of {operand.name} do not rise with its values; name another output "
+        "behind weights and activations, such as w2a2:signed.signed.offset, or take int32 sums"
+    )

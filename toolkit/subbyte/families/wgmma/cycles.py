@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import log2
 
 from subbyte.families.wgmma.plan import WgmmaPlan
-from subbyte.workload import ceil_div
+from subbyte.workload import ConvWorkload, ceil_div
 
 MULTIPROCESSORS = 132
 CLUSTER_MULTIPROCESSORS = 112
@@ -136,11 +136,20 @@ def terms(plan: WgmmaPlan, k: Constants | None = None) -> Terms:
     waves = ceil_div(plan.grid_blocks, multiprocessors * resident)
     busy = waves * (setup + _longest(k.sharpness, own, together, producer, fetched))
     factor = k.unroll ** -log2(config.unroll)
-    memory = w.bytes_moved / k.memory
+    memory = bytes_touched(w) / k.memory
     return Terms(
         own, together, producer, fetched, setup, memory, waves, resident, multiprocessors, iterations, stages,
         float(weights), float(pixels), float(tensor), factor * _longest(k.sharpness, busy, memory),
     )  # fmt: skip
+
+
+def bytes_touched(w: ConvWorkload) -> int:
+    """Bytes from and to memory: of the input only the pixels that some tap meets, which a stride beyond the kernel's
+    size leaves few of."""
+    rows = w.h if w.r >= w.stride else min(w.h, w.p * w.r)
+    columns = w.w if w.s >= w.stride else min(w.w, w.q * w.s)
+    unmet = w.precision.activations.stored_bits(w.n * (w.h * w.w - rows * columns) * w.c)
+    return w.bytes_moved - unmet // 8
 
 
 def _longest(sharpness: float, *cycles: float) -> float:

@@ -14,21 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.device.arch import Arch
-from subbyte.families.base import ExportParts, Family, Function, PixelTile
+from subbyte.families.base import Expected, ExportParts, Family, Function, PixelTile
 from subbyte.families.base import Plan as AnyPlan
 from subbyte.families.shared.reasons import serialized
 from subbyte.families.topic import Topic
 from subbyte.families.wgmma import second, translate
+from subbyte.families.wgmma.batches import ranked, told
 from subbyte.families.wgmma.blocks.weights import prepare_listed_weights
 from subbyte.families.wgmma.check import hopeless, why_not
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.cycles import estimated_cycles
 from subbyte.families.wgmma.estimate import candidates
 from subbyte.families.wgmma.faults import fault, wrapped_indices
+from subbyte.families.wgmma.first_choices import expected_time
 from subbyte.families.wgmma.former import EARLIER, FormerConfig, RetiredConfig
 from subbyte.families.wgmma.former_space import FORMER, FormerSpace, SecondSpace
 from subbyte.families.wgmma.listed import FORM as LISTED_FORM
-from subbyte.families.wgmma.model import ranked, told
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.single.config import SingleTileConfig
@@ -75,6 +76,7 @@ class WgmmaFamily(Family):
     aliases = ("warpgroup",)
     configurations = (PipelineConfig, SingleTileConfig, *(one.kind for one in SKIPPING))
     kinds = KINDS
+    zero_spaces: ClassVar[Mapping[str, str]] = {one.sparsity: one.space for one in SKIPPING}
     old_kinds = FORMER
     parts: ClassVar[Mapping[str, tuple[str, ...]]] = {
         WHOLE: (SMALL, *FORMER), SMALL: tuple(former for former, today in FORMER.items() if today == SMALL),
@@ -85,6 +87,7 @@ class WgmmaFamily(Family):
     space_version = SPACE_VERSION
     slow_to_list = True
     starts_plain = False
+    adds_values = True
 
     def owns(self, config: object) -> bool:
         """Whether a configuration is of this family, also one that cannot be built any more."""
@@ -183,6 +186,10 @@ class WgmmaFamily(Family):
         if skipping(workload) is not None:
             return ""
         return told(workload, cast(WgmmaConfig, config), arch)
+
+    def expected(self, workload: ConvWorkload, config: Configuration, arch: Arch) -> Expected | None:
+        """The time that the model expects of a dense kernel, with its error bar."""
+        return None if skipping(workload) is not None else expected_time(workload, cast(WgmmaConfig, config), arch)
 
     def estimate(self, plan: AnyPlan) -> float:
         """A rough count of cycles."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import log2
 
-from subbyte.families.wgmma.cycles import terms
+from subbyte.families.wgmma.cycles import bytes_touched, terms
 from subbyte.families.wgmma.plan import WgmmaPlan
 
 LAYER = ("r", "stride", "pad", "channel_blocks", "filter_blocks", "p", "q", "batch_groups")
@@ -25,7 +25,12 @@ SIZES = (
     "consumer_registers", "producer_registers", "shared_bytes", "copies", "threads", "row_pixels", "macs", "bytes",
 )  # fmt: skip
 """What follows from both."""
-NAMES = (*SIZES, *(f"{name}_share" for name in SHARES), *KNOBS, *LAYER)
+REGISTERS = (
+    "consumer_left", "producer_left", "launch_left", "held_words", "operand_words", "loads_ahead", "x_tiles",
+    "instructions", "written_out", "row_variants", "tiles_skipped",
+)  # fmt: skip
+"""What decides whether registers are enough: those that are left beside what is counted, and what the code keeps."""
+NAMES = (*SIZES, *(f"{name}_share" for name in SHARES), *REGISTERS, *KNOBS, *LAYER)
 """Of what :func:`row` gives, in its order."""
 PEAK = 4096
 """Multiply-adds of a multiprocessor in a cycle."""
@@ -47,11 +52,24 @@ def row(plan: WgmmaPlan) -> list[float]:
         log2(plan.grid_blocks), log2(found.iterations), log2(max(1, found.stages)), log2(found.tensor),
         log2(found.weights + 1), log2(found.pixels + 1), log2(max(1e-3, waste)), columns,
         w.c / (32 * w.channel_blocks), w.k / (64 * plan.filter_tiles), plan.accumulators, consumer, producer,
-        log2(plan.shared_bytes), plan.copies, knobs.threads, plan.row_pixels, log2(w.macs), log2(w.bytes_moved),
+        log2(plan.shared_bytes), plan.copies, knobs.threads, plan.row_pixels, log2(w.macs), log2(bytes_touched(w)),
     )  # fmt: skip
     wave = found.own + found.together + found.producer + found.fetched + found.setup
     shares = [getattr(found, name) / wave for name in SHARES]
     return [
-        *map(float, sizes), *shares, *(float(getattr(knobs, name)) for name in KNOBS),
+        *map(float, sizes), *shares, *map(float, _registers(plan)), *(float(getattr(knobs, name)) for name in KNOBS),
         *(float(getattr(w, name)) for name in LAYER),
     ]  # fmt: skip
+
+
+def _registers(plan: WgmmaPlan) -> tuple[float, ...]:
+    """Values of ``REGISTERS``. A thread is compiled for what it has at launch; roles move registers between them."""
+    knobs, (consumer, producer) = plan.knobs, plan.registers
+    at_launch = plan.arch.registers_per_sm // knobs.threads // 8 * 8
+    operands = 4 * plan.operands * (1 + plan.in_flight) * knobs.tiles_m
+    variants, skipped = plan.tap_variants(range(plan.tap_rows))
+    return (
+        consumer - plan.accumulators - plan.held_words, producer - 4 * plan.loads_ahead - plan.producer_overhead,
+        at_launch - 4 * plan.row_pixels, plan.held_words, operands, plan.loads_ahead, min(plan.x_tiles, 8),
+        log2(max(1, plan.multiplications)), plan.taps_unrolled, len(variants), skipped,
+    )  # fmt: skip

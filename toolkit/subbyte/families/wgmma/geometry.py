@@ -8,9 +8,10 @@ input channels of one tap: 16 bytes of weights for each of 128 threads.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from subbyte.device.arch import Arch
@@ -18,10 +19,14 @@ from subbyte.families.shared.axis import Axis, Index
 from subbyte.families.wgmma import halves
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.schedule import Schedule
+from subbyte.numerics.fusion import Fusion
 from subbyte.workload.conv import ConvWorkload, ceil_div
+from subbyte.workload.operand import Operand
 
 MMA_FILTERS = 64
 """Output channels of one wgmma."""
+Bounds = tuple[int, int, int, int, int]
+"""First and last staged row, staged rows from one output row and from one kernel row to the next, kernel rows."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,16 @@ class WgmmaGeometry:
     output: str = "int4"
     clip: tuple[int, int] = (-8, 7)
     requant: str = "fixed"
+
+    @cached_property
+    def added(self) -> Operand | None:
+        """The type of a tensor of values that is added before sums are rounded."""
+        return Fusion.of(self.output).added
+
+    @property
+    def parameter_rows(self) -> int:
+        """Parameters of an output channel."""
+        return 3 if self.added is None else 4
 
     @cached_property
     def knobs(self) -> Schedule:
@@ -97,6 +112,11 @@ class WgmmaGeometry:
     def image_groups(self) -> int:
         """Groups of 8 images, or several of them, with tiles of their own."""
         return 1 if self.knobs.flat_batch else ceil_div(self.workload.batch_groups, self.knobs.image_groups)
+
+    @property
+    def groups_overlap(self) -> bool:
+        """The last place along the images shares groups with the one before: its own would reach beyond the batch."""
+        return not self.knobs.flat_batch and self.workload.batch_groups % self.knobs.image_groups > 0
 
     @cached_property
     def flat_pixels(self) -> int:
@@ -298,15 +318,9 @@ class WgmmaGeometry:
         image (the others would multiply padding). ``most`` and ``least`` are max and min for the kind of index."""
         if self.lowered:
             return 0, count
-        (first, last), step, tap_step = self.row_range, self.rows.pixel_step, self.rows.tap_step
         if self.tap_rows == 1:
             return 0, count
-        far = self.tap_rows * tap_step  # keeps the numerators positive
-        low = (most(first - tap * tap_step, 0) + step - 1) // step - row
-        high = (last - tap * tap_step + far * step) // step - far + 1 - row
-        # The end stays below 0 where it is: ptxas 13.0 merges max(min(end, count), 0) == count to a VIMNMX.RELU whose
-        # predicate is wrong.
-        return least(most(low, 0), count), least(high, count)
+        return _rows_inside(row, count, tap, self._row_bounds, most, least)
 
     def tap_range(self, row: Index, count: Index, most: Any = max, least: Any = min) -> tuple[Index, Index]:
         """Of a tile iteration of ``count`` rows from ``row``: the kernel rows that meet any input row, from and to."""
@@ -330,17 +344,36 @@ class WgmmaGeometry:
     def tap_variants(self, taps: Iterable[int]) -> tuple[tuple[tuple[int, int], ...], bool]:
         """All non-empty results of :meth:`tap_rows_at` for these kernel rows, most frequent first, and whether there
         are empty ones."""
-        seen: dict[tuple[int, int], int] = {}
-        empty = False
         if self.tap_rows == 1:  # every iteration meets the one row there is
-            for _, count in self.iterations:
-                seen[0, count] = seen.get((0, count), 0) + 1
-            taps = ()
-        for tap in taps:
-            for row, count in self.iterations:
-                found = self.tap_rows_at(row, count, tap)
-                if found[0] < found[1]:
-                    seen[found] = seen.get(found, 0) + 1
-                else:
-                    empty = True
-        return tuple(sorted(seen, key=lambda key: -seen[key])), empty
+            return self._rows_of_iterations, False
+        return _variants(self._row_bounds, tuple(taps), self.iterations)
+
+    @cached_property
+    def _rows_of_iterations(self) -> tuple[tuple[int, int], ...]:
+        counts = Counter(count for _, count in self.iterations)
+        return tuple((0, count) for count in sorted(counts, key=lambda count: -counts[count]))
+
+    @property
+    def _row_bounds(self) -> Bounds:
+        return (*self.row_range, self.rows.pixel_step, self.rows.tap_step, self.tap_rows)
+
+
+def _rows_inside(row: Index, count: Index, tap: Index, bounds: Bounds, most: Any, least: Any) -> tuple[Index, Index]:
+    """What :meth:`WgmmaGeometry.tap_rows_at` says."""
+    first, last, step, tap_step, taps = bounds
+    far = taps * tap_step  # keeps the numerators positive
+    low = (most(first - tap * tap_step, 0) + step - 1) // step - row
+    high = (last - tap * tap_step + far * step) // step - far + 1 - row
+    # The end stays below 0 where it is: ptxas 13.0 merges max(min(end, count), 0) == count to a VIMNMX.RELU whose
+    # predicate is wrong.
+    return least(most(low, 0), count), least(high, count)
+
+
+@lru_cache(1024)  # many configurations of a layer divide its rows in the same way
+def _variants(
+    bounds: Bounds, taps: tuple[int, ...], iterations: tuple[tuple[int, int], ...]
+) -> tuple[tuple[tuple[int, int], ...], bool]:
+    """What :meth:`WgmmaGeometry.tap_variants` says of more than one kernel row."""
+    found = Counter(_rows_inside(row, count, tap, bounds, max, min) for tap in taps for row, count in iterations)
+    seen = [rows for rows in found if rows[0] < rows[1]]
+    return tuple(sorted(seen, key=lambda rows: -found[rows])), len(seen) < len(found)

@@ -10,14 +10,11 @@ from subbyte.families.wgmma.pipeline.emit.kernel import pipeline
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.families.wgmma.single.emit.kernel import single
-from subbyte.tirx.function import kernel_function
+from subbyte.tirx.function import named_function
 
 
 def wgmma_kernel(plan: WgmmaPlan) -> Any:
     """The TIRx function of a plan. Its buffers are flat; the plan's index maps give them meaning."""
     body = single if isinstance(plan.config, SingleTileConfig) else listed if plan.knobs.listed else pipeline
 
-    def emit(plan: WgmmaPlan, activations: Any, output: Any, parameters: Any, weights: Any) -> None:
-        body(coordinates(plan, activations, output, parameters, weights))
-
-    return kernel_function(plan, 1, emit)
+    return named_function(plan, 1, lambda plan, buffers: body(coordinates(plan, buffers)))

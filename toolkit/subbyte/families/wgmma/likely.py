@@ -19,7 +19,7 @@ from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.cycles import MULTIPROCESSORS
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
-from subbyte.families.wgmma.rules import WIDTHS
+from subbyte.families.wgmma.rules import WIDTHS, rows_listed
 from subbyte.families.wgmma.values import searched_values
 from subbyte.workload import ConvWorkload, ceil_div
 
@@ -33,6 +33,8 @@ ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 56)
 """Rows of a segment."""
 SPARE = 6
 """Widths that are looked at: those that leave the fewest columns unused."""
+DIVIDING = ("pixels", "m_iterations")
+"""Knobs with which a block's share of the work changes so much that another number of segments goes with it."""
 Values = Mapping[str, Sequence[int]]
 Rank = Callable[[Sequence[Sequence[float]]], Sequence[float]]
 """Rows of features to what the model says of each, the less the better."""
@@ -103,11 +105,14 @@ class Search:
                 more = self._whole_waves(config)
             elif name == "stages":
                 more = tuple(n for n in (own - 1, own + 1, own + 3) if n > 0)
-            yield from (
+            changed = [
                 config.with_values({name: value})
                 for value in dict.fromkeys((*values, *more))
                 if value != own and not (name == "multicast" and value == 0)
-            )
+            ]
+            yield from changed
+            if name in DIVIDING:  # other blocks, which want to fill whole waves again
+                yield from (one.with_values({"segments": n}) for one in changed for n in self._whole_waves(one))
         if pipeline and "row_reuse" in rows:  # groups of channels want another depth of the pipeline at once
             for groups, stages in product(self.lists.get("channel_groups", ()), self.lists["stages"]):
                 if groups != config.to_dict()["channel_groups"]:
@@ -116,6 +121,8 @@ class Search:
     def _whole_waves(self, config: WgmmaConfig) -> tuple[int, ...]:
         """Segments with which the blocks just fill all multiprocessors, once to three times."""
         plan = WgmmaPlan(self.workload, config, self.arch)
+        if rows_listed(plan.output_size[0]) is not None:
+            return ()
         others = max(1, plan.grid_blocks // plan.knobs.segments)
         return tuple(n for turns in (1, 2, 3) if 1 <= (n := turns * MULTIPROCESSORS // others) <= plan.output_size[0])
 

@@ -9,6 +9,7 @@ from subbyte.families.wgmma.channels import WgmmaChannels
 from subbyte.families.wgmma.geometry import Index
 from subbyte.families.wgmma.listed import LISTED_WORDS
 from subbyte.workload.conv import ceil_div
+from subbyte.workload.precision import SUMS
 
 PIXEL_BYTES = 256
 """Shared memory of one staged pixel and 32-channel block: 8 images of 32 signed bytes."""
@@ -186,17 +187,17 @@ class WgmmaMemory(WgmmaChannels):
     @property
     def parameter_channels(self) -> int:
         """Output channels whose parameters a block keeps."""
-        return self.filters * self.knobs.m_iterations if self.output == "int4" else 0
+        return self.filters * self.knobs.m_iterations if self.output != SUMS else 0
 
     @property
     def parameter_loads(self) -> int:
         """Words of the parameters that one producer thread loads."""
-        return ceil_div(3 * self.parameter_channels, 128)
+        return ceil_div(self.parameter_rows * self.parameter_channels, 128)
 
     @property
     def weight_base(self) -> int:
         """Byte where the weights of the block begin."""
-        return self.parameter_base + 12 * self.parameter_channels
+        return self.parameter_base + 4 * self.parameter_rows * self.parameter_channels
 
     @property
     def weight_bytes(self) -> int:
@@ -213,7 +214,7 @@ class WgmmaMemory(WgmmaChannels):
         """Shared memory through which the consumers' warps turn packed outputs from channels to images, or without
         register-level packing int32 values."""
         config = self.knobs
-        if self.output != "int4":
+        if self.output == SUMS:
             return 0
         if not config.register_packing:
             return config.consumers * 4 * PACKING_ROWS * PACKING_PITCH * 4

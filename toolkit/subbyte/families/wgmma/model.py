@@ -8,8 +8,8 @@ odds that the compiler's report refuses it. Reading it takes neither xgboost nor
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,27 +17,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subbyte.device.arch import Arch
 from subbyte.families.trees import Trees
 from subbyte.families.wgmma import features, translate
-from subbyte.families.wgmma.check import why_not
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.former import FormerConfig
-from subbyte.families.wgmma.likely import Winner, likeliest
+from subbyte.families.wgmma.likely import Winner
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
-from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.single.config import SingleTileConfig
-from subbyte.workload import ConvWorkload, workload
+from subbyte.workload import workload
 
 FILE = Path(__file__).with_name("model.json")
 CLOCK_MHZ = 1755.0
 """Cycles of the estimate for each microsecond; another value changes the trees alone."""
 REFUSED = 0.5
 """A kernel that is refused for certain ranks like one that takes 2^0.5 as long: another has to be built then."""
-ALIKE = 2
-"""Of the first to be tried, those that divide the work in the same way: what refuses one of them often refuses all."""
-DIVISION = ("tile_width", "tile_rows", "consumers_m", "consumers_n", "consumers_rows", "segments", "cluster_split_k",
-            "channel_groups", "m_iterations", "tiles_m", "image_groups", "half_rows", "multicast")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -92,59 +85,3 @@ def _config(key: str) -> WgmmaConfig:
         return (SingleTileConfig if key.startswith(SingleTileConfig.prefix) else PipelineConfig).from_key(key)
     found = translate.from_key(key)
     return translate.nearest(found) if isinstance(found, FormerConfig) else found
-
-
-def ranked(layer: ConvWorkload, arch: Arch) -> list[WgmmaConfig]:
-    """Dense configurations that can be built, in the order to try them.
-
-    First comes what won on the same layer at another batch where that is safer: with as many groups of 8 images it is
-    the same work, and at a larger batch it was measured faster than what is expected here of anything.
-    """
-    model = shipped()
-    found = spread(likeliest(layer, arch, model.rank, model.winners))
-    winner = won(layer, arch)
-    if winner is None or (
-        winner.layer.batch_groups > layer.batch_groups
-        and found
-        and expected(layer, found[0], arch) <= winner.microseconds
-    ):
-        return found
-    return [winner.config, *(one for one in found if one != winner.config)]
-
-
-def won(layer: ConvWorkload, arch: Arch) -> Winner | None:
-    """What won on the same layer at the least batch of as many groups of 8 images or more, and can be built here."""
-    others = [one for one in shipped().winners
-              if one.layer.batch_groups >= layer.batch_groups and replace(one.layer, n=layer.n) == layer]  # fmt: skip
-    for one in sorted(others, key=lambda one: one.layer.batch_groups):
-        if why_not(WgmmaPlan(layer, one.config, arch)) is None:
-            return one
-    return None
-
-
-def spread(configs: Iterable[WgmmaConfig]) -> list[WgmmaConfig]:
-    """The same, but that of those which divide the work alike all behind ``ALIKE`` come last."""
-    first: list[WgmmaConfig] = []
-    last: list[WgmmaConfig] = []
-    alike: dict[tuple[int, ...], int] = {}
-    for one in configs:
-        schedule = one.schedule
-        division = tuple(getattr(schedule, name) for name in DIVISION)
-        alike[division] = alike.get(division, 0) + 1
-        (first if alike[division] <= ALIKE else last).append(one)
-    return [*first, *last]
-
-
-def told(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> str:
-    """What is expected of a configuration, for a reader."""
-    winner = won(layer, arch)
-    if winner is not None and winner.config == config:
-        groups = winner.layer.batch_groups
-        as_long = "the same work" if groups == layer.batch_groups else "no less work"
-        return f"{winner.microseconds:.2f} us measured at batch {winner.layer.n}, {as_long}"
-    return f"{expected(layer, config, arch):.2f} us expected by a {shipped().worth}"
-
-
-def expected(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> float:
-    """Microseconds that are expected of a configuration on an H200."""
-    return float(shipped().microseconds([features.row(WgmmaPlan(layer, config, arch))])[0])

@@ -16,8 +16,10 @@ from subbyte.families.wgmma import halves
 from subbyte.families.wgmma.geometry import Index
 from subbyte.families.wgmma.listed import ListForm
 from subbyte.families.wgmma.memory import PIXEL_BYTES, WgmmaMemory
+from subbyte.numerics.fusion import ADDED_FORM
 from subbyte.numerics.weight_blocks import allowed_blocks
 from subbyte.workload.conv import BATCH_GROUP, ceil_div
+from subbyte.workload.precision import SUMS
 
 EPILOGUE_CYCLES = 16
 """Of one accumulator, beside the multiplications of another warpgroup (measured on an H200)."""
@@ -53,8 +55,11 @@ class WgmmaPlan(WgmmaMemory):
         n = 8 * pixels
         if self.knobs.sparse:
             ptx = f"wgmma.mma_async.sp.sync.aligned.m64n{n}k64.s32.s8.s8"
-            return Atom(f"s8.wgmma.sp.m64n{n}k64", ptx, n // 8, 2, True, 90)
-        return Atom(f"s8.wgmma.m64n{n}k32", f"wgmma.mma_async.sync.aligned.m64n{n}k32.s32.s8.s8", n // 8, 1, True, 90)
+            one = Atom(f"s8.wgmma.sp.m64n{n}k64", ptx, n // 8, 2, True, 90)
+        else:
+            ptx = f"wgmma.mma_async.sync.aligned.m64n{n}k32.s32.s8.s8"
+            one = Atom(f"s8.wgmma.m64n{n}k32", ptx, n // 8, 1, True, 90)
+        return one.with_activations(self.workload.precision.activations.least < 0, first=False)
 
     @property
     def descriptor_high(self) -> int:
@@ -88,7 +93,7 @@ class WgmmaPlan(WgmmaMemory):
     @property
     def sums_begun(self) -> bool:
         """Sums begin with the parameter that is added to them."""
-        return bool(self.knobs.early_parameters) and self.output == "int4" and self.requant == "fixed"
+        return bool(self.knobs.early_parameters) and self.output != SUMS and self.requant == "fixed"
 
     @property
     def first_copies(self) -> int:
@@ -231,6 +236,8 @@ class WgmmaPlan(WgmmaMemory):
     @property
     def parameter_form(self) -> str:
         """Form of the requantization parameters."""
+        if self.added is not None:
+            return ADDED_FORM
         return f"float{self.atom.scale_log2}" if self.requant == "fixed" else "general"
 
     @cached_property
@@ -240,9 +247,13 @@ class WgmmaPlan(WgmmaMemory):
         images = w.batch_groups * BATCH_GROUP
         packed = images * w.p * w.q * w.filter_blocks * 4
         arguments = [Argument("A", "uint32", (images * w.h * w.w * w.channel_blocks * 4,), "in", self.knobs.layout)]
-        if self.output == "int4":
+        if self.output != SUMS:
             arguments.append(Argument("Out", "uint32", (packed,), "out", self.knobs.layout))
-            arguments.append(Argument("Prm", "int32", (3 * w.filter_blocks * 32,), "in", self.parameter_form))
+            parameters = self.parameter_rows * w.filter_blocks * 32
+            arguments.append(Argument("Prm", "int32", (parameters,), "in", self.parameter_form))
+            if self.added is not None:
+                words = packed * self.added.bits // 4
+                arguments.append(Argument("Res", "uint32", (words,), "in", self.knobs.layout))
         else:
             arguments.append(Argument("Out", "int32", (packed * 8,), "out", self.knobs.layout))
         arguments.append(Argument("Wt", "uint32", (self.weight_words,), "in", self.weight_form))

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from functools import cache
 
 from subbyte.device.arch import Arch
-from subbyte.device.atoms import UNPACKED_REDUCTION_LIMIT
+from subbyte.device.atoms import UNPACKED_LOG2
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.workload import ConvWorkload
-from subbyte.workload.coverage import int4_alone, largest_tensor, too_large
+from subbyte.workload.coverage import four_bits_alone, largest_tensor, sum_limit, too_large
 
 WIDTHS = (1, 2, 3, 4, *range(6, 29, 2))
 """Pixels of an instruction: N = 8, 16, 24, 32 or a multiple of 16 up to 224 (PTX ISA, wgmma with .s8)."""
@@ -45,8 +45,8 @@ def architecture(plan: WgmmaPlan) -> str | None:
 
 
 def operands(plan: WgmmaPlan) -> str | None:
-    """int4 values, in tensors whose words can be counted."""
-    return int4_alone(plan.workload) or too_large(largest_tensor(plan.workload))
+    """Four-bit values, in tensors whose words can be counted."""
+    return four_bits_alone(plan.workload) or too_large(largest_tensor(plan.workload))
 
 
 def sizes(plan: WgmmaPlan) -> str | None:
@@ -63,15 +63,7 @@ def rows_listed(rows: int) -> str | None:
 
 def accumulator(plan: WgmmaPlan) -> str | None:
     """32 bits hold every sum, which unpacking multiplies by 256."""
-    return sum_limit(plan.workload)
-
-
-def sum_limit(workload: ConvWorkload) -> str | None:
-    """Why sums of the workload do not fit an accumulator of the family; None when they do."""
-    depth = workload.r * workload.s * workload.c
-    if depth >= UNPACKED_REDUCTION_LIMIT:
-        return f"accumulator: R*S*C = {depth} reaches {UNPACKED_REDUCTION_LIMIT}, where 32 bits could overflow"
-    return None
+    return sum_limit(plan.workload, UNPACKED_LOG2)
 
 
 def width(plan: WgmmaPlan) -> str | None:
@@ -97,8 +89,8 @@ def images(plan: WgmmaPlan) -> str | None:
     config, groups = plan.knobs, plan.workload.batch_groups
     if config.image_groups == 1:
         return None
-    if groups % config.image_groups:
-        return f"divisibility: {config.image_groups} groups of pixels does not divide {groups} groups of 8 images"
+    if groups < config.image_groups:
+        return f"divisibility: {config.image_groups} groups of pixels exceed {groups} groups of 8 images"
     if plan.flat or plan.x_tiles > 1 or plan.cols.pixel_step > 1 or plan.lowered:
         return "tile: several groups of images in one instruction (pixels) need whole rows of stride 1"
     return None

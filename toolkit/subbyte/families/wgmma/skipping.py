@@ -15,6 +15,7 @@ from subbyte.families.wgmma.sparse.config import SparseConfig
 from subbyte.families.wgmma.sparse.values import searched_sparse_values, sparse_values
 from subbyte.families.wgmma.values import Values
 from subbyte.workload import ConvWorkload
+from subbyte.workload.operand import BLOCKS
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class Skipping:
     """One of them."""
 
     kind: type[PipelineConfig]
+    sparsity: str
+    """Of its weights, as ``--sparsity`` names it; blocks of any share."""
     space: str
     """Kind of its space."""
     weights: str
@@ -39,12 +42,12 @@ class Skipping:
 
 SKIPPING = (
     Skipping(
-        SparseConfig, "wgmma-2of4", "2:4", sparse_rules.other_weights, sparse_rules.weights, sparse_rules.RULES,
-        sparse_values, searched_sparse_values,
+        SparseConfig, "2:4", "wgmma-2of4", "2:4", sparse_rules.other_weights, sparse_rules.weights,
+        sparse_rules.RULES, sparse_values, searched_sparse_values,
     ),
     Skipping(
-        BlocksConfig, "wgmma-blocks", "live block", block_rules.other_weights, block_rules.weights, block_rules.RULES,
-        block_values, searched_block_values,
+        BlocksConfig, BLOCKS, "wgmma-blocks", "live block", block_rules.other_weights, block_rules.weights,
+        block_rules.RULES, block_values, searched_block_values,
     ),
 )  # fmt: skip
 BY_SPACE = {one.space: one for one in SKIPPING}

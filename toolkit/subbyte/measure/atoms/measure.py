@@ -10,7 +10,7 @@ import numpy as np
 
 from subbyte.device.atom_cases import Case, cases
 from subbyte.device.atom_texts import EMPTY_TEXT, INPUT_WORDS
-from subbyte.errors import InvalidInput
+from subbyte.errors import InvalidInput, did_you_mean
 from subbyte.gpu.device import CudaDevice
 from subbyte.gpu.launched import GpuKernel
 from subbyte.gpu.telemetry import Telemetry
@@ -34,9 +34,11 @@ def _nvrtc(text: str, arch: str) -> bytes:
 
 
 def measure_atoms(
-    device: CudaDevice, build: Build = _nvrtc, say: Callable[[str], None] = lambda _: None, seed: int = 0
-) -> dict[str, Any]:
-    """The record of all measured peaks of a GPU: plain data, ready for JSON.
+    device: CudaDevice, build: Build = _nvrtc, say: Callable[[str], None] = lambda _: None, seed: int = 0,
+    only: str = "",
+) -> dict[str, Any]:  # fmt: skip
+    """The record of all measured peaks of a GPU: plain data, ready for JSON. ``only``: of instructions whose name has
+    this text.
 
     ``atoms`` has one row per instruction with its 10^12 operations per second (two per multiply-accumulate), ``copy``
     the bytes read plus written, in 10^12 per second, ``launch`` the microseconds of an empty kernel. Raises
@@ -47,9 +49,14 @@ def measure_atoms(
     if not chosen:
         known = sorted({name for case in cases() for name in case.archs})
         raise InvalidInput(f"no peaks can be measured on {arch}: there are cases for {', '.join(known)}")
+    asked = [case for case in chosen if only in case.atom]
+    if not asked:
+        raise InvalidInput(
+            f"no instruction of {arch} has {only!r} in its name; {did_you_mean(only, (case.atom for case in chosen))}"
+        )
     telemetry = Telemetry(device.info.bus_id)
     rows = []
-    for case in chosen:
+    for case in asked:
         rows.append(_measure(case, device, build(case.text, arch), telemetry, seed))
         say(f"{case.atom}: {rows[-1]['tops']:,.0f} TOPS")
     copy, launch = _copy(device, telemetry), _launch(device, build(EMPTY_TEXT, arch), telemetry)

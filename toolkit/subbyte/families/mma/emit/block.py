@@ -17,6 +17,8 @@ class Block:
     weights: Any
     parameters: Any
     output: Any
+    residual: Any
+    """Values that are added, in the form of the output; None where none are."""
     shared: Any
     accumulators: Any
     thread: Any

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tvm.script import tirx as T
@@ -14,16 +15,16 @@ from subbyte.families.mma.emit.stage import load_parameters, load_stage
 from subbyte.families.mma.plan import Plan
 from subbyte.tirx.copies import commit, wait
 from subbyte.tirx.emit import bind, loop, registers, when
-from subbyte.tirx.function import kernel_function
+from subbyte.tirx.function import named_function
 
 
 def conv_kernel(plan: Plan) -> Any:
     """The TIRx function of a plan. Its buffers are flat; the plan's index maps give them meaning."""
     # Without a number of blocks the compiler keeps registers free for occupancy, and spills.
-    return kernel_function(plan, max(plan.config.min_blocks, 1), _body)
+    return named_function(plan, max(plan.config.min_blocks, 1), _body)
 
 
-def _body(plan: Plan, activations: Any, output: Any, parameters: Any, weights: Any) -> None:
+def _body(plan: Plan, buffers: Mapping[str, Any]) -> None:
     config = plan.config
     pixel_block, column_block = T.cta_id([plan.launch.grid[0], plan.launch.grid[1]])
     thread = T.thread_id([config.threads])
@@ -35,10 +36,11 @@ def _body(plan: Plan, activations: Any, output: Any, parameters: Any, weights: A
     IRBuilder.name("shared", shared)
     block = Block(
         plan=plan,
-        activations=activations,
-        weights=weights,
-        parameters=parameters,
-        output=output,
+        activations=buffers["A"],
+        weights=buffers["Wt"],
+        parameters=buffers.get("Prm"),
+        output=buffers["Out"],
+        residual=buffers.get("Res"),
         shared=shared,
         accumulators=registers("acc", plan.accumulators),
         thread=thread,

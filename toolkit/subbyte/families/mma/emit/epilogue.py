@@ -14,16 +14,19 @@ from typing import Any
 from tvm.script import tirx as T
 
 from subbyte.families.mma.emit.block import Block
+from subbyte.tirx import added
+from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, loop, registers, when
-from subbyte.tirx.requantize import requantize
+from subbyte.tirx.requantize import requantize, signed_output
 from subbyte.workload.conv import BATCH_GROUP, ceil_div
+from subbyte.workload.precision import SUMS
 
 
 def epilogue(block: Block) -> None:
     """Emit everything after the main loop."""
     if block.plan.config.split_channels > 1:
         _add_splits(block)
-    if block.plan.output == "int32":
+    if block.plan.output == SUMS:
         _only_first_split(block, _store_raw)
     elif block.plan.config.register_packing:
         _only_first_split(block, _store_packed_in_registers)
@@ -58,13 +61,15 @@ def _sum(block: Block, register: Any) -> Any:
     return T.cast(block.accumulators[register], "int32")
 
 
-def _requantized(block: Block, value: Any, channel: Any) -> Any:
+def _requantized(block: Block, value: Any, channel: Any, residual: Any = None) -> Any:
     """clip((value + bias) * multiplier * 2^-shift, rounded half up), before the upper bits are packed away.
 
-    ``value`` carries the atom's scale; ``channel`` counts within the block. The fixed form multiplies once, adds a
-    64-bit offset that holds bias and rounding, and keeps the upper word (see Requantization.fixed_words).
+    ``value`` carries the atom's scale; ``channel`` counts within the block; ``residual`` is the value that is added.
+    The fixed form multiplies once, adds a 64-bit offset that holds bias and rounding, and keeps the upper word (see
+    Requantization.fixed_words).
     """
-    return requantize(block.plan, value, [_parameter(block, row, channel) for row in range(3)])
+    parameters = [_parameter(block, row, channel) for row in range(block.plan.parameter_rows)]
+    return requantize(block.plan, value, parameters, residual=residual)
 
 
 def _parameter(block: Block, row: int, channel: Any) -> Any:
@@ -91,9 +96,37 @@ def _pack_byte(block: Block, word: Any, pixel: Any, column: Any) -> None:
     plan = block.plan
     first = plan.accumulator(_clamp(pixel, plan.config.warp_row_tiles), column)
     channel = (block.warp_col * plan.config.warp_col_tiles + column) * 8 + block.lane % 4 * 2
-    low = bind("low", _requantized(block, _sum(block, first), channel))
-    high = bind("high", _requantized(block, _sum(block, first + 1), channel + 1))
-    T.evaluate(T.ptx.cvt_pack.sat.s4.s32.b32(word[0], high, low, word[0]))
+    residual: list[Any] = [None, None]
+    if plan.added is not None:
+        p, q, inside = _inside(block, pixel)
+        residual = _residual(block, p, q, _tile(block, column), block.lane % 4, block.lane // 4, inside)
+    low = bind("low", _requantized(block, _sum(block, first), channel, residual[0]))
+    high = bind("high", _requantized(block, _sum(block, first + 1), channel + 1, residual[1]))
+    op.pack_int4(word[0], high, low, signed_output(plan))
+
+
+def _residual(block: Block, p: Any, q: Any, tile: Any, pair: Any, image: Any, inside: Any) -> list[Any]:
+    """What is added to two neighbouring channels, the ``pair``-th of an 8-channel tile of the output, of an image's
+    pixel: 0 beyond the output, None twice where nothing is added."""
+    plan = block.plan
+    if plan.added is None:
+        return [None, None]
+    held = registers("added", 1)
+
+    def first(image: Any) -> Any:
+        return plan.output_word(block.group, p, q, tile // 4 * 4, image)
+
+    at, bit = added.place(plan, first, tile % 4 * 8 + pair * 2, image)
+    T.buffer_store(held, T.uint32(0), [0])
+    with when(inside):
+        T.buffer_store(held, block.residual[at], [0])
+    return added.pair(plan, held[0], bit)
+
+
+def _tile(block: Block, column: Any) -> Any:
+    """The 8-channel tile of a warp's column tile, among all of the output."""
+    plan = block.plan
+    return block.column_block * plan.column_tiles + block.warp_col * plan.config.warp_col_tiles + column
 
 
 def _clamp(pixel: Any, pixels: int) -> Any:
@@ -123,9 +156,9 @@ def _inside(block: Block, pixel: Any) -> tuple[Any, Any, Any]:
 def _store_word(block: Block, word: Any, pixel: Any, column: Any) -> None:
     plan = block.plan
     p, q, inside = _inside(block, pixel)
-    tile = block.column_block * plan.column_tiles + block.warp_col * plan.config.warp_col_tiles + column
     with when(inside):
-        T.buffer_store(block.output, word, [plan.output_word(block.group, p, q, tile, block.lane // 4)])
+        target = plan.output_word(block.group, p, q, _tile(block, column), block.lane // 4)
+        T.buffer_store(block.output, word, [target])
 
 
 def _store_raw(block: Block) -> None:
@@ -134,8 +167,7 @@ def _store_raw(block: Block) -> None:
     with loop("pixel", plan.config.warp_row_tiles) as pixel:
         p, q, inside = _inside(block, pixel)
         with when(inside), loop("n", plan.config.warp_col_tiles) as column:
-            tile = block.column_block * plan.column_tiles + block.warp_col * plan.config.warp_col_tiles + column
-            word = plan.output_word(block.group, p, q, tile, block.lane // 4)
+            word = plan.output_word(block.group, p, q, _tile(block, column), block.lane // 4)
             pair = registers("pair", 2, "int32")
             for i in range(2):
                 value = _sum(block, plan.accumulator(pixel, column) + i) >> T.int32(plan.atom.scale_log2)
@@ -177,14 +209,17 @@ def _pack_from_shared(block: Block, index: Any) -> None:
     pixel = index // (BATCH_GROUP * plan.column_tiles)
     word = registers("word", 1)
     T.buffer_store(word, T.uint32(0), [0])
+    p, q = block.row0 + pixel // plan.tile[1], block.col0 + pixel % plan.tile[1]
+    inside = T.And(p < plan.workload.p, q < plan.workload.q)
+    of_output = block.column_block * plan.column_tiles + tile
     for pair in reversed(range(4)):
         place = (pixel * BATCH_GROUP + image) * plan.output_row_words + tile * 8 + pair * 2
-        values = [
-            bind("value", _requantized(block, T.cast(block.shared[place + i], "int32"), tile * 8 + pair * 2 + i))
-            for i in range(2)
-        ]
-        T.evaluate(T.ptx.cvt_pack.sat.s4.s32.b32(word[0], values[1], values[0], word[0]))
-    p, q = block.row0 + pixel // plan.tile[1], block.col0 + pixel % plan.tile[1]
-    with when(T.And(p < plan.workload.p, q < plan.workload.q)):
-        target = plan.output_word(block.group, p, q, block.column_block * plan.column_tiles + tile, image)
+        residual = _residual(block, p, q, of_output, pair, image, inside)
+        values = []
+        for i in range(2):
+            value, channel = T.cast(block.shared[place + i], "int32"), tile * 8 + pair * 2 + i
+            values.append(bind("value", _requantized(block, value, channel, residual[i])))
+        op.pack_int4(word[0], values[1], values[0], signed_output(plan))
+    target = plan.output_word(block.group, p, q, of_output, image)
+    with when(inside):
         T.buffer_store(block.output, word[0], [target])

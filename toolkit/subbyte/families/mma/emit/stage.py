@@ -15,6 +15,7 @@ from subbyte.families.mma.emit.block import Block
 from subbyte.families.mma.plan import COPY_WORDS
 from subbyte.tirx.copies import each_copy
 from subbyte.tirx.emit import bind, loop
+from subbyte.workload.precision import SUMS
 
 
 def load_stage(block: Block, buffer: Any, iteration: Any) -> None:
@@ -28,9 +29,9 @@ def load_stage(block: Block, buffer: Any, iteration: Any) -> None:
 
 
 def load_parameters(block: Block) -> None:
-    """Emit the copies of the three parameters of each of the block's output channels."""
+    """Emit the copies of the parameters of each of the block's output channels."""
     plan = block.plan
-    if plan.output != "int4":
+    if plan.output == SUMS:
         return
     run = plan.config.columns // COPY_WORDS
     padded = plan.workload.filter_blocks * 32
@@ -39,7 +40,7 @@ def load_parameters(block: Block) -> None:
         source = i // run * padded + block.column_block * plan.config.columns + i % run * COPY_WORDS
         _copy16(block, plan.parameter_base + i * COPY_WORDS, block.parameters, source, None)
 
-    each_copy(plan.config.threads, block.thread, 3 * run, copy)
+    each_copy(plan.config.threads, block.thread, plan.parameter_rows * run, copy)
 
 
 def _activation(block: Block, base: Any, kernel_row: Any, chunk: Any, index: Any) -> None:

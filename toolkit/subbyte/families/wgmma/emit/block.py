@@ -24,6 +24,8 @@ class Block:
     weights: Any
     parameters: Any
     output: Any
+    residual: Any
+    """Values that are added, in the form of the output; None where none are."""
     shared: Any
     base: Any
     """Byte address of the block's shared memory."""
@@ -51,6 +53,8 @@ class Block:
     """First staged row that the block needs and the image has."""
     stage_count: Any
     """Stages that go through the pipeline."""
+    group_done: Any = 0
+    """Groups of images, of those that the block computes together, that another block stores."""
     cut: Any = 0
     """Of half rows: 1 where the segment begins with the right half of a row, 0 where it ends with the left half of one,
     anything else where it has none."""
@@ -195,7 +199,7 @@ class Block:
 
     @contextmanager
     def _parameter_words(self) -> Iterator[tuple[Any, Any]]:
-        count, threads = 3 * self.plan.parameter_channels, 128
+        count, threads = self.plan.parameter_rows * self.plan.parameter_channels, 128
         with loop("turn", self.plan.parameter_loads) as load:
             index = bind("index", load * threads + self.member)
             with when(count % threads == 0 or index < count):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tvm.script import tirx as T
@@ -13,7 +14,7 @@ from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, registers
 
 
-def coordinates(plan: WgmmaPlan, activations: Any, output: Any, parameters: Any, weights: Any) -> Block:
+def coordinates(plan: WgmmaPlan, buffers: Mapping[str, Any]) -> Block:
     """The block that a thread belongs to, from its indices in the grid."""
     config = plan.knobs
     tile, place = T.cta_id(list(plan.grid))
@@ -33,17 +34,19 @@ def coordinates(plan: WgmmaPlan, activations: Any, output: Any, parameters: Any,
     first_staged, stages = _stages(plan, first_row, end_row)
     return Block(
         plan=plan,
-        activations=activations,
-        weights=weights,
-        parameters=parameters,
-        output=output,
+        activations=buffers["A"],
+        weights=buffers["Wt"],
+        parameters=buffers.get("Prm"),
+        output=buffers["Out"],
+        residual=buffers.get("Res"),
         shared=shared,
         base=bind("base", T.cuda.cvta_generic_to_shared(shared.ptr_to([0]))),
         thread=thread,
         warpgroup=bind("wg", T.cast(warpgroup[0], "int32")),
         member=bind("member", thread % 128),
         lane=bind("lane", thread % 32),
-        group=0 if alone else bind("group", _times(place // per_group, config.image_groups)),
+        group=0 if alone else bind("group", _first_group(plan, place // per_group)),
+        group_done=_groups_done(plan, place // per_group),
         first_row=first_row,
         end_row=end_row,
         cut=plan.cut(segment) if config.half_rows else 0,
@@ -76,6 +79,20 @@ def _neighbours(plan: WgmmaPlan, tile: Any, place: Any) -> tuple[Any, Any, Any, 
         rank,
         unpaired,
     )
+
+
+def _first_group(plan: WgmmaPlan, place: Any) -> Any:
+    """The first group of 8 images of a place: the last place begins earlier where it would have groups beyond the
+    batch."""
+    first, last = _times(place, plan.knobs.image_groups), plan.workload.batch_groups - plan.knobs.image_groups
+    return T.min(first, last) if plan.groups_overlap else first
+
+
+def _groups_done(plan: WgmmaPlan, place: Any) -> Any:
+    """How many of its groups another place stores."""
+    if not plan.groups_overlap:
+        return 0
+    return bind("group_done", _times(place, plan.knobs.image_groups) - _first_group(plan, place))
 
 
 def _times(value: Any, factor: int) -> Any:

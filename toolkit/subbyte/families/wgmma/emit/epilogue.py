@@ -22,10 +22,13 @@ from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.emit.exchange import exchange
 from subbyte.families.wgmma.emit.pack_shared import store_through_shared
 from subbyte.families.wgmma.memory import GROUP_BYTES, GROUP_PIXELS
+from subbyte.tirx import added
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, every, loop, registers, when
-from subbyte.tirx.requantize import by_float, finished, requantize
+from subbyte.tirx.requantize import by_float, finished, requantize, signed_output
 from subbyte.workload.conv import ceil_div
+from subbyte.workload.operand import Operand
+from subbyte.workload.precision import SUMS
 
 
 def epilogue(block: Block, sums: Any, row: Any, count: Any, m_iteration: Any, own: Any = None) -> None:
@@ -50,9 +53,13 @@ def channel_of_thread(block: Block, m_iteration: Any) -> Any:
 class Target:
     """Where the results of one tile iteration go."""
 
+    added: Operand | None = None
+    """The type of the values that are added to sums."""
+
     def __init__(self, block: Block, row: Any, count: Any, m_iteration: Any, own: Any = None) -> None:
         self.block, self.row, self.count, self.own = block, row, count, own
         plan = block.plan
+        self.added = plan.added
         self.warp = bind("warp", block.member // 32)
         self.local_channel = channel_of_thread(block, m_iteration)
         self.channel_block = bind("channel_block", block.tile(m_iteration) * 2 + self.warp // 2)
@@ -65,7 +72,7 @@ class Target:
         if plan.padded_tiles * 2 > plan.workload.filter_blocks:
             exists = self.channel_block < plan.workload.filter_blocks
         with when(exists):
-            if plan.output == "int32":
+            if plan.output == SUMS:
                 self._store_raw(sums, first, pixels)
                 return
             parameters = [self._parameters(parity) for parity in range(2)]
@@ -86,7 +93,7 @@ class Target:
         packed = registers("packed", 4)
         for index, group in enumerate(groups):
             for pair in range(group.pairs):
-                self._pack(sums, group, 2 * pair, packed, pair, parameters)
+                self._pack(sums, group, 2 * pair, packed, pair, parameters, first)
             words = [packed[min(i, group.pairs - 1)] for i in range(group.matrices)]
             op.store_transposed(place + T.uint32(index * GROUP_BYTES), words)
         op.emit(T.cuda.warp_sync())
@@ -118,52 +125,73 @@ class Target:
         plan = self.block.plan
         if self.own is None:
             base = plan.parameter_base // 4
-            places = [base + row * plan.parameter_channels + self.local_channel + parity for row in range(3)]
+            rows = range(plan.parameter_rows)
+            places = [base + row * plan.parameter_channels + self.local_channel + parity for row in rows]
             words = [T.cast(self.block.shared[place], "int32") for place in places]
         else:
-            words = [T.cast(self.own[2 * row + parity], "int32") for row in range(3)]
+            words = [T.cast(self.own[2 * row + parity], "int32") for row in range(plan.parameter_rows)]
         if plan.requant == "fixed":
             added, *factors = words
             floats = [T.reinterpret("float32", word) for word in factors]
             return [bind(name, v) for name, v in zip(("added", "factor", "offset"), (added, *floats), strict=True)]
-        return [bind(name, word) for name, word in zip(("bias", "multiplier", "shift"), words, strict=True)]
+        names = ("bias", "multiplier", "shift", "residual_multiplier")
+        return [bind(name, word) for name, word in zip(names, words, strict=False)]
 
-    def _pack(self, sums: Any, group: Group, start: int, packed: Any, place: int, parameters: list[list[Any]]) -> None:
+    def _pack(
+        self, sums: Any, group: Group, start: int, packed: Any, place: int, parameters: list[list[Any]], first: Any = 0
+    ) -> None:
         """Two pixels of the thread's two channels and two images, from the group's pixel ``start`` on, into a
-        register."""
+        register; the sums are those of the tile iteration's pixels from ``first`` on."""
         T.buffer_store(packed, T.uint32(0), [place])
         for image in reversed(range(2)):
             for odd in reversed(range(2)):
                 pixel = group.first + min(start + odd, group.pixels - 1)
+                more = self.residual(first + pixel, image)
                 low, high = (
-                    bind(name, self.requantized(sums, pixel * 4 + parity * 2 + image, parameters[parity]))
-                    for parity, name in enumerate(("low", "high"))
+                    bind(name, self.requantized(sums, pixel * 4 + parity * 2 + image, parameters[parity], one))
+                    for parity, (name, one) in enumerate(zip(("low", "high"), more, strict=True))
                 )
                 op.pack_int4(packed[place], high, low, self.signed)
 
     @property
     def signed(self) -> bool:
-        """What :meth:`requantized` gives saturates to -8..7; else to 0..15, the values plus 8."""
-        return self.block.plan.requant != "fixed"
+        """What :meth:`requantized` gives saturates to -8..7; else to 0..15: the values of a uint4 output, or with the
+        fixed form those of an int4 one plus 8."""
+        return self.block.plan.requant != "fixed" and signed_output(self.block.plan)
 
-    def requantized(self, sums: Any, register: Any, parameters: list[Any]) -> Any:
-        """The requantized int32 of one accumulator, not saturated yet: the int4 value, or with the fixed form that
-        value plus 8."""
+    def residual(self, pixel: Any, image: int) -> list[Any]:
+        """What is added to the sums of the thread's two channels, of a pixel of the tile iteration and the first or
+        second of its images; None twice where nothing is."""
+        plan, block = self.block.plan, self.block
+        if self.added is None:
+            return [None, None]
+        held, channel = registers("added", 1), self.warp % 2 * 16 + block.lane // 4 * 2
+        at, bit = added.place(plan, lambda one: self.word(pixel, one), channel, block.lane % 4 * 2 + image)
+        T.buffer_store(held, T.uint32(0), [0])
+        with when(self.inside(pixel, None, False)):
+            T.buffer_store(held, block.residual[at], [0])
+        return added.pair(plan, held[0], bit)
+
+    def requantized(self, sums: Any, register: Any, parameters: list[Any], residual: Any = None) -> Any:
+        """The requantized int32 of one accumulator, with what is added to it, not saturated yet: the value, or with the
+        fixed form that of an int4 output plus 8."""
         plan, value = self.block.plan, self._sum(sums, register)
-        if self.signed:
-            return requantize(plan, value, parameters)
+        if plan.requant != "fixed":
+            return requantize(plan, value, parameters, residual=residual)
         added, factor, offset = parameters
         return by_float(plan, value if plan.sums_begun else value + added, factor, offset)
 
     def finished(self, word: Any) -> Any:
         """Eight packed values as they are stored."""
-        return word if self.signed else finished(self.block.plan, word)
+        return finished(self.block.plan, word) if self.block.plan.requant == "fixed" else word
 
     def inside(self, pixel: Any, end: Any, ragged: bool, row: int | None = None) -> Any:
         """The output has this pixel of the tile iteration (which lies in fragment row ``row``, where that is known)."""
         plan, w = self.block.plan, self.block.plan.workload
-        row, col, _ = self._position(pixel, row)
+        row, col, group = self._position(pixel, row)
         conditions = [pixel < end] if ragged else []
+        if plan.groups_overlap:
+            conditions.append(group >= self.block.group_done)
         if plan.knobs.half_rows:
             conditions += self._in_half(row, col)
         if any(count < plan.knobs.tile_rows for _, count in plan.iterations):

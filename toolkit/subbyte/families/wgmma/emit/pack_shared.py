@@ -36,8 +36,9 @@ def store_through_shared(target: Target, sums: Any, first: Any, pixels: int, par
                 row = column * BATCH_GROUP + block.lane % 4 * 2 + image
                 place = piece + row * PACKING_PITCH + block.lane // 4 * 2
                 pair = registers("pair", 2)
+                more = target.residual(first + pixel, image)
                 for parity in range(2):
-                    value = target.requantized(sums, pixel * 4 + parity * 2 + image, parameters[parity])
+                    value = target.requantized(sums, pixel * 4 + parity * 2 + image, parameters[parity], more[parity])
                     T.buffer_store(pair, T.cast(value, "uint32"), [parity])
                 with loop("i", 2, T.vectorized) as i:
                     T.buffer_store(block.shared, pair[i], [place + i])

@@ -146,10 +146,10 @@ def _own_parameters(block: Block) -> Any:
     plan = block.plan
     if not plan.parameter_channels:
         return None
-    own, padded = registers("own_parameters", 6), plan.workload.filter_blocks * 32
+    own, padded = registers("own_parameters", 2 * plan.parameter_rows), plan.workload.filter_blocks * 32
     channel = block.filter_block * plan.parameter_channels + channel_of_thread(block, 0)
     channel = bind("channel", T.min(channel, padded - 2))
-    for row in range(3):
+    for row in range(plan.parameter_rows):
         op.load8(own, 2 * row, block.parameters.ptr_to([row * padded + channel]), bool(plan.knobs.late_parameters))
     return own
 

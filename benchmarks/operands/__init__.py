@@ -1,0 +1,1 @@
+"""What other operands and epilogues cost."""

@@ -1,0 +1,12 @@
+"""What other operands and epilogues cost beside plain int4 layers: uint4, residuals."""
+
+import sys
+from pathlib import Path
+
+PARTS = ["build", "measure", "table"]
+
+if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).resolve().parents[2])  # the folder itself would hide modules of others
+    from benchmarks.shared.command import program
+
+    sys.exit(program("operands", __doc__, PARTS))

@@ -1,0 +1,46 @@
+"""The texts of the kernels to compare: python benchmarks/operands build FILE.jsonl (where TVM is).
+
+Of each stage of ResNet-50 at batch 8 and 256 the kernel that ``subbyte.compile`` takes, for int4 values, for uint4
+ones, and for each type of residual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import subbyte
+from benchmarks.shared.command import answering, parser_of
+from subbyte.files import prove_writable, write_file
+from subbyte.records.describe import to_line
+
+UNSIGNED = ":w4a4:signed.unsigned"
+SIDES = {
+    "int4": ("", None),
+    "uint4": (UNSIGNED, None),
+    "int4 + int4": ("", "int4+addint4"),
+    "uint4 + uint4": (UNSIGNED, "uint4+adduint4"),
+    "int4 + int8": ("", "int4+addint8"),
+}
+"""Types of a layer, and its output, by the name of the side; the first is what the others are compared with."""
+LAYERS = [f"resnet50.stage{stage}@{batch}" for batch in (8, 256) for stage in (2, 3, 4, 5)]
+
+
+@answering
+def main(arguments: Sequence[str]) -> int:
+    """Write the texts."""
+    parser = parser_of("operands build", __doc__)
+    parser.add_argument("file", type=Path)
+    asked = parser.parse_args(arguments)
+    prove_writable(asked.file)
+    lines = []
+    for layer in LAYERS:
+        for side, (types, output) in SIDES.items():
+            kernel = subbyte.compile(layer + types, output=output)
+            lines.append(to_line({
+                "side": side, "label": layer, "family": "", "layer": kernel.workload.spec, "config": kernel.config.key,
+                "output": kernel.output, "requant": kernel.plan.requant, "cuda": kernel.cuda,
+            }))  # fmt: skip
+            print(f"{layer} {side}: {kernel.config.key}", flush=True)
+    write_file(asked.file, "".join(f"{line}\n" for line in lines).encode())
+    return 0

@@ -1,0 +1,1 @@
+"""Tensors of other libraries: what a call costs its caller, and how long packing takes."""

@@ -1,0 +1,140 @@
+"""The layers that the tests of other libraries' tensors run, and every program that they need, so that a machine
+without TVM has them: ``python tests/gpu/tensor_cases.py FOLDER`` builds them where TVM is, into FOLDER/cache (for
+SUBBYTE_CACHE) and, a saved chain, FOLDER/chain.safetensors.
+
+``--check FOLDER`` does without TVM what a test does before its first launch, and says what is missing."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+
+ARCH = "sm_90a"
+SPECS = {
+    "stage4": "n8h14w14c256k256r3s3p1",
+    "odd": "n3h5w7c40k24r3s3p1",
+    "wide": "n8h56w56c64k64r3s3p1",
+    "few": "n2h9w11c3k64r7s7p3u2",
+    "large": "n64h14w14c256k256r3s3p1",
+}
+REALS = ("float16", "bfloat16", "float32")
+PACKED = "nhwcnc"
+CHAIN = 4
+"""Layers of the chain: ``stage4`` again and again, whose output has the sizes of its input."""
+
+
+@cache
+def drawn(name: str, seed: int = 0):
+    """Workload, x int8 [N,H,W,C], w [K,R,S,C] and a requantization."""
+    from subbyte import workload
+    from subbyte.numerics import Requantization
+
+    wl, rng = workload(SPECS[name]), np.random.default_rng(seed)
+    x = rng.integers(-8, 8, (wl.n, wl.h, wl.w, wl.c), np.int8)
+    w = rng.integers(-8, 8, (wl.k, wl.r, wl.s, wl.c), np.int8)
+    return wl, x, w, Requantization.random(wl, rng)
+
+
+@cache
+def right(name: str, sums: bool = False):
+    """What the independent reference gives: int8 or int32 [N,P,Q,K]."""
+    from subbyte.numerics import reference
+
+    wl, x, w, requant = drawn(name)
+    found = reference(wl, x, w)
+    return found if sums else requant.apply(found)
+
+
+@cache
+def kernels(name: str):
+    """The kernels that the tests take for a layer: what ``compile`` gives for any words, for packed neighbours, and for
+    sums."""
+    from subbyte.kernel.choose import compile as compile_kernel
+
+    wl, _, _, requant = drawn(name)
+    found = [compile_kernel(wl, ARCH).for_requantization(requant), compile_kernel(wl, ARCH, output="int32")]
+    if name != "few":
+        found.append(compile_kernel(wl, ARCH, reads=PACKED, writes=PACKED).for_requantization(requant))
+    return found
+
+
+def programs(name: str):
+    """Kernels of a layer with the conversions on either side."""
+    from subbyte.kernel.convert import packing, quantizing
+    from subbyte.kernel.placed import ends_of
+
+    for kernel in kernels(name):
+        ends = ends_of(kernel, kernel)
+        yield kernel
+        yield from (ends.pack, ends.unpack)
+        form = kernel.argument("A").form
+        yield packing(form, ends.takes, ARCH, "int8", "nchw")
+        yield from (quantizing(form, ends.takes, ARCH, element) for element in REALS)
+
+
+def chain():
+    """Layers back to back, with their own weights."""
+    from subbyte import Chain
+
+    kernel = kernels("stage4")[-1]
+    found = [drawn("stage4", seed) for seed in range(CHAIN)]
+    requants = [found[0][3]] * CHAIN
+    return Chain([kernel] * CHAIN, [one[2] for one in found], requants)
+
+
+@cache
+def chain_right():
+    """What the reference gives for the chain's input, that of ``stage4``."""
+    from subbyte.numerics import reference
+
+    wl, x, _, requant = drawn("stage4")
+    for seed in range(CHAIN):
+        x = requant.apply(reference(wl, x, drawn("stage4", seed)[2]))
+    return x
+
+
+def _every_program() -> int:
+    count = 0
+    for name in SPECS:
+        for program in programs(name):
+            assert program.cubin[:4] == b"\x7fELF"
+            count += 1
+    return count
+
+
+def main() -> int:
+    """Build, or check."""
+    check = "--check" in sys.argv
+    folder = Path(sys.argv[-1]).resolve()
+    os.environ |= {"SUBBYTE_CACHE": str(folder / "cache"), "SUBBYTE_STORE": "off"}
+    folder.mkdir(parents=True, exist_ok=True)
+    # Keys of cached texts name TVM's version; where it is not installed they name none.
+    with mock.patch("importlib.metadata.version", side_effect=_version_without_tvm(metadata.version)):
+        if check:
+            sys.modules["tvm"] = None  # type: ignore[assignment]
+        count = _every_program()
+        if not check:
+            chain().save(folder / "chain.safetensors", texts=False)
+    print(f"{count} programs {'are there without TVM' if check else f'in {folder}'}")
+    return 0
+
+
+def _version_without_tvm(real):
+    from importlib.metadata import PackageNotFoundError
+
+    def version(package):
+        if package.startswith("apache-tvm"):
+            raise PackageNotFoundError(package)
+        return real(package)
+
+    return version
+
+
+if __name__ == "__main__":
+    sys.exit(main())

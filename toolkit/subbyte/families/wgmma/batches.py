@@ -1,0 +1,149 @@
+"""Which kernel a layer takes that nobody measured at its batch: what the search finds, or the kernel of a larger batch.
+
+A batch is padded to groups of 8 images. The kernel of a larger batch does no more work at a smaller one than at its
+own: so where it is expected to be faster there than anything found here, it is taken, and no layer is expected to be
+slower than at a larger batch whose kernel it can take. What was measured at as many groups is the same work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import lru_cache
+from typing import NamedTuple
+
+from subbyte.device.arch import Arch
+from subbyte.families.wgmma import features
+from subbyte.families.wgmma.check import why_not
+from subbyte.families.wgmma.config import WgmmaConfig
+from subbyte.families.wgmma.cycles import MULTIPROCESSORS
+from subbyte.families.wgmma.features import PEAK
+from subbyte.families.wgmma.likely import likeliest
+from subbyte.families.wgmma.model import CLOCK_MHZ, shipped
+from subbyte.families.wgmma.plan import WgmmaPlan
+from subbyte.workload import ConvWorkload
+from subbyte.workload.conv import BATCH_GROUP
+
+ALIKE = 2
+"""Of the first to be tried, those that divide the work in the same way: what refuses one of them often refuses all."""
+DIVISION = ("tile_width", "tile_rows", "consumers_m", "consumers_n", "consumers_rows", "segments", "cluster_split_k",
+            "channel_groups", "m_iterations", "tiles_m", "image_groups", "half_rows", "multicast")  # fmt: skip
+CHAIN = 8
+"""Groups of images up to which every larger batch is looked at. Above, as many steps lead to the next power of two,
+which ends a chain."""
+
+
+class Choice(NamedTuple):
+    """A configuration and its time: measured, or expected by the model, of as many groups of images as ``groups``."""
+
+    config: WgmmaConfig
+    microseconds: float
+    groups: int
+    measured: bool
+
+
+def ranked(layer: ConvWorkload, arch: Arch) -> list[WgmmaConfig]:
+    """Dense configurations that can be built, in the order to try them: that of :func:`choice` first."""
+    whole = _whole(layer)
+    first = choice(whole, arch)
+    return [] if first is None else list(dict.fromkeys((first.config, *searched(whole, arch))))
+
+
+def told(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> str:
+    """What is expected of a configuration, for a reader."""
+    whole = _whole(layer)
+    first = choice(whole, arch)
+    if first is not None and first.config == config and (first.measured or first.groups > whole.batch_groups):
+        as_long = "the same work" if first.groups == whole.batch_groups else "no less work"
+        batch = BATCH_GROUP * first.groups
+        if first.measured:
+            return f"{first.microseconds:.2f} us measured at batch {batch}, {as_long}"
+        return f"{first.microseconds:.2f} us expected at batch {batch}, {as_long}, by a {shipped().worth}"
+    return f"{expected(whole, config, arch):.2f} us expected by a {shipped().worth}"
+
+
+def time_of(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> tuple[float, bool]:
+    """Microseconds of a configuration, and whether they were measured, of the same work or more."""
+    whole = _whole(layer)
+    first = choice(whole, arch)
+    if first is not None and first.config == config:
+        return first.microseconds, first.measured
+    return expected(whole, config, arch), False
+
+
+def microseconds(layer: ConvWorkload, arch: Arch) -> float | None:
+    """The time of what a layer takes, measured or expected; None where nothing can be built."""
+    first = choice(_whole(layer), arch)
+    return None if first is None else first.microseconds
+
+
+def expected(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> float:
+    """Microseconds that are expected of a configuration on an H200: what the model says, and no less than all its
+    multiplications take."""
+    said = float(shipped().microseconds([features.row(WgmmaPlan(layer, config, arch))])[0])
+    return max(said, _least(layer))
+
+
+@lru_cache(512)
+def choice(layer: ConvWorkload, arch: Arch) -> Choice | None:
+    """What a layer takes, None where nothing can be built. ``layer`` has whole groups of images."""
+    groups, found = layer.batch_groups, searched(layer, arch)
+    variants = [one for one in shipped().winners if replace(one.layer, n=layer.n) == layer]
+    offers = [
+        Choice(one.config, one.microseconds, one.layer.batch_groups, True)
+        for one in variants
+        if one.layer.batch_groups >= groups and _builds(layer, one.config, arch)
+    ]
+    same = [one for one in offers if one.groups == groups]
+    if same:
+        return same[0]
+    if found:
+        offers.append(Choice(found[0], expected(layer, found[0], arch), groups, False))
+    larger = replace(layer, n=BATCH_GROUP * _next(groups))
+    if larger.batch_groups > groups and (not offers or _least(larger) < min(one.microseconds for one in offers)):
+        other = choice(larger, arch)
+        if other is not None and _builds(layer, other.config, arch):
+            offers.append(other)
+    return min(offers, key=lambda one: (one.microseconds, one.groups), default=None)
+
+
+@lru_cache(512)
+def searched(layer: ConvWorkload, arch: Arch) -> tuple[WgmmaConfig, ...]:
+    """What the search by the model finds, in the order to try it."""
+    model = shipped()
+    return tuple(spread(likeliest(layer, arch, model.rank, model.winners)))
+
+
+def spread(configs: Iterable[WgmmaConfig]) -> list[WgmmaConfig]:
+    """The same, but that of those which divide the work alike all behind ``ALIKE`` come last."""
+    first: list[WgmmaConfig] = []
+    last: list[WgmmaConfig] = []
+    alike: dict[tuple[int, ...], int] = {}
+    for one in configs:
+        schedule = one.schedule
+        division = tuple(getattr(schedule, name) for name in DIVISION)
+        alike[division] = alike.get(division, 0) + 1
+        (first if alike[division] <= ALIKE else last).append(one)
+    return [*first, *last]
+
+
+def _whole(layer: ConvWorkload) -> ConvWorkload:
+    """The layer at whole groups of images, without its name."""
+    return replace(layer, n=BATCH_GROUP * layer.batch_groups, name="")
+
+
+def _next(groups: int) -> int:
+    """The next larger number of groups that is looked at; the same at the end of a chain: 8, 16, 32, 64 ..."""
+    if groups >= CHAIN and groups & (groups - 1) == 0:
+        return groups
+    step = max(1, (1 << groups.bit_length() - 1) // CHAIN)
+    return (groups // step + 1) * step
+
+
+def _builds(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> bool:
+    return why_not(WgmmaPlan(layer, config, arch)) is None
+
+
+def _least(layer: ConvWorkload) -> float:
+    """Microseconds of all multiplications at the clock of the model."""
+    return layer.macs / (MULTIPROCESSORS * PEAK) / CLOCK_MHZ

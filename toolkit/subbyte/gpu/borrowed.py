@@ -1,0 +1,171 @@
+"""Arrays of other libraries, used where they lie: their address, new ones of the same library, its current stream.
+
+Nothing here copies, waits or asks the driver: of a torch tensor or a CuPy array that would take longer than a launch.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from subbyte.errors import InvalidInput
+from subbyte.gpu.arrays import library_of
+from subbyte.gpu.seen import CUDA, HOST, Seen
+
+
+class Library(Protocol):
+    """How one library's arrays are used."""
+
+    name: str
+
+    def look(self, array: Any, name: str, stream: int) -> Seen:
+        """What an array is, for work on ``stream``. Raises InvalidInput for one that is not plain."""
+        ...
+
+    def empty(self, shape: tuple[int, ...], dtype: str, like: Any, stream: int) -> tuple[Any, int]:
+        """A new array beside ``like``, for work on ``stream``, and its address."""
+        ...
+
+    def stream(self, ordinal: int) -> int:
+        """The handle of the stream on which this library works now, on a GPU; 0 is the default stream."""
+        ...
+
+    def finished(self, made: Any, stream: int) -> Any:
+        """What :meth:`empty` made, for the caller, once work that fills it is on ``stream``."""
+        ...
+
+
+class _Plain:
+    """A library whose arrays know no stream of their own."""
+
+    def finished(self, made: Any, stream: int) -> Any:
+        return made
+
+
+class _Torch(_Plain):
+    name = "torch"
+
+    def __init__(self) -> None:
+        torch = sys.modules["torch"]
+        self.torch: Any = torch
+        self._strided = torch.strided
+        self._names: dict[Any, str] = {}
+        raw: Callable[[int], int] | None = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+        self.stream = raw or self._current
+
+    def _current(self, ordinal: int) -> int:
+        return int(self.torch.cuda.current_stream(ordinal).cuda_stream) if ordinal >= 0 else 0
+
+    def look(self, array: Any, name: str, stream: int) -> Seen:
+        if array.layout is not self._strided or array.is_quantized:
+            raise InvalidInput(f"{name} is a sparse or quantized torch tensor: must be a plain one")
+        kind = array.device.type
+        if kind not in ("cuda", "cpu"):
+            raise InvalidInput(f"{name} is on the device {array.device}: must be on a CUDA GPU or the CPU")
+        dtype = self._names.get(array.dtype)
+        if dtype is None:
+            dtype = self._names[array.dtype] = str(array.dtype).rpartition(".")[2]
+        ordinal = array.get_device() if kind == "cuda" else HOST
+        return Seen(array.data_ptr(), tuple(array.shape), dtype, ordinal, array.is_contiguous())
+
+    def empty(self, shape: tuple[int, ...], dtype: str, like: Any, stream: int) -> tuple[Any, int]:
+        kind, device = getattr(self.torch, dtype), like.device
+        if device.type == "cuda" and stream != self.stream(device.index):  # memory is reused in a stream's order
+            cuda = self.torch.cuda
+            with cuda.stream(cuda.ExternalStream(stream, device=device)):
+                made = self.torch.empty(shape, dtype=kind, device=device)
+        else:
+            made = self.torch.empty(shape, dtype=kind, device=device)
+        return made, made.data_ptr()
+
+
+class _Cupy(_Plain):
+    name = "cupy"
+
+    def __init__(self) -> None:
+        self.cupy: Any = sys.modules["cupy"]
+
+    def look(self, array: Any, name: str, stream: int) -> Seen:
+        return Seen(int(array.data.ptr), array.shape, array.dtype.name, int(array.device.id), array.flags.c_contiguous)
+
+    def empty(self, shape: tuple[int, ...], dtype: str, like: Any, stream: int) -> tuple[Any, int]:
+        cuda, device = self.cupy.cuda, int(like.device.id)
+        with cuda.Device(device):
+            if stream != self.stream(device):
+                with cuda.ExternalStream(stream, device):
+                    made = self.cupy.empty(shape, dtype)
+            else:
+                made = self.cupy.empty(shape, dtype)
+        return made, int(made.data.ptr)
+
+    def stream(self, ordinal: int) -> int:
+        return int(self.cupy.cuda.get_current_stream(ordinal).ptr)
+
+
+class _Numpy(_Plain):
+    name = "numpy"
+
+    def look(self, array: Any, name: str, stream: int) -> Seen:
+        return Seen(array.ctypes.data, array.shape, array.dtype.name, HOST, array.flags.c_contiguous)
+
+    def empty(self, shape: tuple[int, ...], dtype: str, like: Any, stream: int) -> tuple[Any, int]:
+        made = np.empty(shape, dtype)
+        return made, made.ctypes.data
+
+    def stream(self, ordinal: int) -> int:
+        return 0
+
+
+_made: dict[str, Library] = {}
+_KINDS: dict[str, Callable[[], Library]] = {"numpy": _Numpy, "torch": _Torch, "cupy": _Cupy}
+
+
+def borrowed(array: Any, name: str) -> Library:
+    """How the library of an array is used. Raises InvalidInput for what is no array."""
+    which = library_of(array)
+    if which == "other":
+        from subbyte.gpu.exported import Foreign
+
+        if not (hasattr(array, "__dlpack__") or hasattr(array, "__cuda_array_interface__")):
+            raise InvalidInput(
+                f"{name} is a {type(array).__name__}: must be an array (torch, cupy, jax, or one with __dlpack__ or "
+                "__cuda_array_interface__)"
+            )
+        return Foreign.of(array)
+    found = _made.get(which)
+    if found is None:
+        found = _made[which] = _KINDS[which]()
+    return found
+
+
+def gpu_number(array: Any) -> int | None:
+    """The number of the GPU that an array lies on; None for one of the host, and for what is no array."""
+    which = library_of(array)
+    if which == "torch":
+        return array.get_device() if array.device.type == "cuda" else None
+    if which == "cupy":
+        return int(array.device.id)
+    if which == "numpy" or not hasattr(array, "__dlpack_device__"):
+        return None
+    kind, number = array.__dlpack_device__()
+    return int(number) if int(kind) == CUDA else None
+
+
+def stream_handle(stream: Any) -> int:
+    """The handle of a stream of any library, or the handle itself. Raises InvalidInput for what is none."""
+    if type(stream) is int and stream >= 0:
+        return stream
+    if isinstance(stream, int | str | float | None):
+        raise InvalidInput(f"stream={stream!r}: must be a stream of torch, CuPy or cuda-core, or its handle")
+    if hasattr(stream, "__cuda_stream__"):
+        protocol = stream.__cuda_stream__
+        return int((protocol() if callable(protocol) else protocol)[1])
+    for attribute in ("cuda_stream", "ptr", "handle"):
+        if hasattr(stream, attribute):
+            return int(getattr(stream, attribute))
+    raise InvalidInput(
+        f"stream is a {type(stream).__name__}: must be a stream of torch, CuPy or cuda-core, or its handle"
+    )

@@ -1,0 +1,204 @@
+"""The TIRx function of a conversion: one thread for each word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tvm.script import tirx as T
+from tvm.script.ir_builder import IRBuilder
+
+from subbyte.kernel.convert.forms import BlockedForm, Place, StripsForm
+from subbyte.kernel.convert.plan import ENTRY, PACK, REALS, STEPS, THREADS, ConversionPlan
+from subbyte.numerics.pixel_strips import WORD_VALUES
+from subbyte.tirx import instructions as op
+from subbyte.tirx.emit import bind, every, loop, registers, when
+from subbyte.tirx.function import named_function
+from subbyte.workload.conv import ceil_div
+
+_HALF_EXPONENT = 0x7C00
+_SCALE_HALF = 2.0**112
+"""What the bits of a binary16 number, read as those of a binary32 one, are too small by: the exponents' biases are 15
+and 127. The product is exact, of denormal numbers too."""
+
+
+def conversion_kernel(plan: ConversionPlan) -> Any:
+    """The TIRx function of a plan."""
+    return named_function(plan, 1, _pack if plan.kind == PACK else _unpack, ENTRY.removesuffix("_kernel"))
+
+
+def _thread(plan: ConversionPlan) -> Any:
+    block, thread = T.cta_id([plan.launch.grid[0]]), T.thread_id([THREADS])
+    for name, value in (("block", block), ("thread", thread)):
+        IRBuilder.name(name, value)
+    return bind("index", block * THREADS + thread)
+
+
+def _named(place: Place) -> Place:
+    return Place(*(bind(name, T.int32(value) if isinstance(value, int) else value)
+                   for name, value in zip(("word", "image", "row", "col", "channel"), place, strict=True)))  # fmt: skip
+
+
+def _pack(plan: ConversionPlan, buffers: Mapping[str, Any]) -> None:
+    index = _thread(plan)
+    steps = _load_thresholds(buffers["Prm"]) if plan.element in REALS else None
+    with when(plan.work % THREADS == 0 or index < plan.work):
+        place = _named(plan.words.at(index, plan.axes != "nhwc"))
+        codes = registers("codes", WORD_VALUES, "int32")
+        for j in range(WORD_VALUES):
+            T.buffer_store(codes, T.int32(0), [j])
+        if plan.together:
+            with when(every(_inside(plan, place))):
+                _load_together(plan, buffers["A"], place, steps, codes)
+        else:
+            _load_each(plan, buffers["A"], place, steps, codes)
+        word = registers("packed", 1)
+        T.buffer_store(word, T.uint32(0), [0])
+        for j in range(WORD_VALUES - 2, -1, -2):
+            op.pack_int4(word[0], codes[j + 1], codes[j], plan.signed)
+        T.buffer_store(buffers["Out"], word[0], [place.word])
+
+
+def _inside(plan: ConversionPlan, place: Place) -> list[Any]:
+    """Conditions for a place whose image or channels may only fill up a group or block."""
+    s = plan.shape
+    found = [place.n < s.n] if s.n % 8 else []
+    return [*found, place.c < s.c] if s.c % 32 else found
+
+
+def _offset(plan: ConversionPlan, place: Place) -> Any:
+    step = plan.strides
+    return place.n * step.n + place.y * step.h + place.x * step.w + place.c * step.c
+
+
+def _load_together(plan: ConversionPlan, values: Any, place: Place, steps: Any, codes: Any) -> None:
+    """Eight neighbouring channels by loads of up to 16 bytes."""
+    count = plan.group_bytes // 4
+    raw, first = registers("raw", count), bind("first", _offset(plan, place) // WORD_VALUES * count)
+    if count == 2:
+        op.load8(raw, 0, values.ptr_to([first]), in_place=True)
+    else:
+        for part in range(0, count, 4):
+            op.load16(raw, part, values.ptr_to([first + part]), "activations")
+    for j in range(WORD_VALUES):
+        T.buffer_store(codes, _code(plan, _element(plan, raw, j), steps), [j])
+
+
+def _element(plan: ConversionPlan, raw: Any, j: int) -> Any:
+    """Value ``j`` of the words that were loaded: a sign-extended integer, or the bits of a real number."""
+    if plan.element == "int8":
+        return (T.cast(raw[j // 4], "int32") << T.int32(24 - j % 4 * 8)) >> T.int32(24)
+    if plan.element == "float32":
+        return raw[j]
+    return (raw[j // 2] >> T.uint32(16)) if j % 2 else (raw[j // 2] & T.uint32(0xFFFF))
+
+
+def _load_each(plan: ConversionPlan, values: Any, place: Place, steps: Any, codes: Any) -> None:
+    """Each value for itself, where there is one."""
+    strips = plan.words.strips if isinstance(plan.words, StripsForm) else None
+    s = plan.shape
+    with loop("j", WORD_VALUES) as j:
+        if strips is None:
+            here, more = place._replace(c=place.c + j), []
+        else:
+            x, c = place.x + j // strips.channels, j % strips.channels
+            here, more = place._replace(x=x, c=c), [place.y >= 0, place.y < s.h, x >= 0, x < s.w]
+        with when(every([here.n < s.n, here.c < s.c, *more])):
+            value = values[_offset(plan, here)]
+            if plan.element == "float32":
+                value = T.reinterpret("uint32", value)
+            elif plan.element == "int8":
+                value = T.cast(value, "int32")
+            else:
+                value = T.cast(value, "uint32")
+            T.buffer_store(codes, _code(plan, value, steps), [j])
+
+
+def _load_thresholds(parameters: Any) -> Any:
+    steps = registers("steps", STEPS + 1, "float32")
+    for part in range(STEPS):
+        T.buffer_store(steps, parameters[part], [part])
+    return steps
+
+
+def _code(plan: ConversionPlan, value: Any, steps: Any) -> Any:
+    """What is packed: the integer itself, which saturates, or how many thresholds a real number reaches."""
+    if steps is None:
+        return value
+    real = registers("real", 1, "float32")
+    T.buffer_store(real, _real(plan, value), [0])
+    count: Any = T.int32(-8 if plan.signed else 0)
+    for step in range(STEPS):
+        count = count + T.Select(real[0] >= steps[step], T.int32(1), T.int32(0))
+    return count
+
+
+def _real(plan: ConversionPlan, bits: Any) -> Any:
+    """The number that bits stand for, as binary32. No conversion rounds."""
+    if plan.element == "float32":
+        return T.reinterpret("float32", bits)
+    if plan.element == "bfloat16":
+        return T.reinterpret("float32", bits << T.uint32(16))
+    wide = T.reinterpret("float32", (bits & T.uint32(0x7FFF)) << T.uint32(13)) * T.float32(_SCALE_HALF)
+    special = T.uint32(0x7F800000) | ((bits & T.uint32(0x3FF)) << T.uint32(13))  # infinity, and what is no number
+    magnitude = T.Select((bits & T.uint32(_HALF_EXPONENT)) == T.uint32(_HALF_EXPONENT), special,
+                         T.reinterpret("uint32", wide))  # fmt: skip
+    return T.reinterpret("float32", magnitude | ((bits & T.uint32(0x8000)) << T.uint32(16)))
+
+
+def _unpack(plan: ConversionPlan, buffers: Mapping[str, Any]) -> None:
+    form, s, index = plan.words, plan.shape, _thread(plan)
+    assert isinstance(form, BlockedForm)
+    groups = ceil_div(s.c, WORD_VALUES)
+    with when(plan.work % THREADS == 0 or index < plan.work):
+        group, pixel = bind("group", index % groups), bind("pixel", index // groups)
+        x, row = pixel % s.w, pixel // s.w
+        word = bind("word", form.word(row // s.h, row % s.h, x, group))
+        if plan.element == "int32":
+            _copy_sums(plan, buffers, word, pixel * s.c + group * WORD_VALUES, group)
+            return
+        packed = registers("packed", 1)
+        T.buffer_store(packed, buffers["A"][word], [0])
+        if plan.together:
+            _store_bytes(plan, buffers["Out"], index, packed[0])
+            return
+        first = bind("first", pixel * s.c + group * WORD_VALUES)
+        _each(plan, group, lambda j: T.buffer_store(
+            buffers["Out"], T.cast(_nibble(plan, packed[0], j), "int8"), [first + j]))  # fmt: skip
+
+
+def _each(plan: ConversionPlan, group: Any, store: Callable[[Any], None]) -> None:
+    """For each channel of a group that the tensor has."""
+    with loop("j", WORD_VALUES) as j, when(plan.together or group * WORD_VALUES + j < plan.shape.c):
+        store(j)
+
+
+def _nibble(plan: ConversionPlan, word: Any, j: Any) -> Any:
+    """Value ``j`` of a word as an int32."""
+    if not plan.signed:
+        return T.cast((word >> T.cast(j * 4, "uint32")) & T.uint32(15), "int32")
+    return (T.cast(word, "int32") << (T.int32(28) - j * 4)) >> T.int32(28)
+
+
+def _store_bytes(plan: ConversionPlan, output: Any, index: Any, word: Any) -> None:
+    """The eight values of a word as eight bytes: even and odd ones extended apart, then put in turns."""
+    halves, mixed = registers("halves", 2), registers("mixed", 2)
+    for odd in range(2):
+        low = bind("low", (word >> T.uint32(4 * odd)) & T.uint32(0x0F0F0F0F))
+        signs = (low & T.uint32(0x08080808)) * T.uint32(30) if plan.signed else T.uint32(0)
+        T.buffer_store(halves, low | signs, [odd])
+    for half, selector in enumerate((0x5140, 0x7362)):
+        op.permute_bytes(mixed[half], halves[0], halves[1], T.uint32(selector))
+    with loop("i", 2, T.vectorized) as i:
+        T.buffer_store(output, mixed[i], [index * 2 + i])
+
+
+def _copy_sums(plan: ConversionPlan, buffers: Mapping[str, Any], word: Any, first: Any, group: Any) -> None:
+    """Eight int32 sums, from words of sums to values."""
+    start = bind("first", first)
+    if not plan.together:
+        _each(plan, group, lambda j: T.buffer_store(buffers["Out"], buffers["A"][word * WORD_VALUES + j], [start + j]))
+        return
+    with loop("part", 2) as part, loop("i", 4, T.vectorized) as i:
+        T.buffer_store(buffers["Out"], T.reinterpret("uint32", buffers["A"][word * WORD_VALUES + part * 4 + i]),
+                       [start + part * 4 + i])  # fmt: skip

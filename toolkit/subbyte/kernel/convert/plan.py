@@ -1,0 +1,108 @@
+"""What a conversion is: values of one type and order, words of one form, and its launch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from subbyte.device.launch import Argument, Launch
+from subbyte.errors import InvalidInput, Unsupported
+from subbyte.kernel.convert.forms import Shape, StripsForm, WordForm, word_form
+from subbyte.numerics.pixel_strips import WORD_VALUES
+from subbyte.workload.conv import ceil_div
+
+THREADS = 128
+PACK, UNPACK = "pack", "unpack"
+BYTES = {"int8": 1, "float16": 2, "bfloat16": 2, "float32": 4, "int32": 4}
+"""Bytes of a value, by what it is on the outside."""
+REALS = ("float16", "bfloat16", "float32")
+PACKED_FROM, UNPACKED_TO = ("int8", *REALS), ("int8", "int32")
+_SCALARS = {"int8": "int8", "float16": "uint16", "bfloat16": "uint16", "float32": "float32", "int32": "int32"}
+"""As the kernel reads one value: of 16 bits it gets the bits."""
+NHWC, NCHW = "nhwc", "nchw"
+STEPS = 15
+"""Thresholds of sixteen values."""
+_MOST = (1 << 31) - 1 - THREADS
+ENTRY = "convert_kernel"
+
+
+@dataclass(frozen=True)
+class ConversionPlan:
+    """``kind`` pack: values of type ``element`` [N,H,W,C], in memory in the order ``axes``, to int4 words of ``form``;
+    unpack: such words to int8 values, or words of int32 sums to int32, [N,H,W,C]. Real values are compared with 15
+    thresholds, argument ``Prm``. Raises InvalidInput, Unsupported."""
+
+    kind: str
+    form: str
+    shape: Shape
+    element: str
+    axes: str
+    arch: str
+    signed: bool = True
+
+    def __post_init__(self) -> None:
+        allowed = PACKED_FROM if self.kind == PACK else UNPACKED_TO
+        if self.element not in allowed:
+            raise InvalidInput(f"values of {self.element}: allowed to {self.kind}: {', '.join(allowed)}")
+        if self.kind == UNPACK and (self.axes != NHWC or isinstance(self.words, StripsForm)):
+            raise Unsupported(f"words of {self.form} to {self.axes}: words are unpacked from nhwc and nhwcnc, to nhwc")
+        if max(self.values, self.words.words * (WORD_VALUES if self.element == "int32" else 1)) > _MOST:
+            raise Unsupported(f"{list(self.shape)}: a conversion has at most {_MOST} values; cut the batch")
+
+    @cached_property
+    def words(self) -> WordForm:
+        """Where the words lie."""
+        return word_form(self.form, self.shape)
+
+    @property
+    def values(self) -> int:
+        """How many there are, without filling ones."""
+        return prod(self.shape)
+
+    @property
+    def strides(self) -> Shape:
+        """Values from one image, row, column and channel to the next."""
+        _, h, w, c = self.shape
+        return Shape(h * w * c, w * c, c, 1) if self.axes == NHWC else Shape(c * h * w, w, 1, h * w)
+
+    @property
+    def together(self) -> bool:
+        """Whether eight channels are moved at once: they lie together, and so do those of every pixel."""
+        return self.axes == NHWC and not isinstance(self.words, StripsForm) and self.shape.c % WORD_VALUES == 0
+
+    @property
+    def group_bytes(self) -> int:
+        """Bytes of eight values."""
+        return WORD_VALUES * BYTES[self.element]
+
+    @property
+    def alignment(self) -> int:
+        """What the address of the values must be a multiple of, in bytes."""
+        return min(16, self.group_bytes) if self.together else BYTES[self.element]
+
+    @property
+    def work(self) -> int:
+        """Threads with something to do: one for each word, of outputs one for each eight channels of a pixel."""
+        s = self.shape
+        return self.words.words if self.kind == PACK else s.n * s.h * s.w * ceil_div(s.c, WORD_VALUES)
+
+    @property
+    def value_argument(self) -> tuple[str, int]:
+        """Type and number of what the kernel reads or writes values as: words where eight channels lie together."""
+        if self.together:
+            return "uint32", self.values * BYTES[self.element] // 4
+        return _SCALARS[self.element], self.values
+
+    @cached_property
+    def launch(self) -> Launch:
+        """Grid, block and arguments."""
+        dtype, count = self.value_argument
+        values = (dtype, (count,)), self.axes
+        words = ("int32" if self.element == "int32" else "uint32",
+                 (self.words.words * (WORD_VALUES if self.element == "int32" else 1),)), self.form  # fmt: skip
+        read, written = (values, words) if self.kind == PACK else (words, values)
+        arguments = [Argument("A", *read[0], "in", read[1]), Argument("Out", *written[0], "out", written[1])]
+        if self.element in REALS:
+            arguments.append(Argument("Prm", "float32", (STEPS + 1,), "in", "thresholds"))
+        return Launch(ENTRY, (ceil_div(self.work, THREADS), 1, 1), (THREADS, 1, 1), 0, tuple(arguments))

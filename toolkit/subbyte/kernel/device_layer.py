@@ -1,0 +1,283 @@
+"""Layers on a device: weights and parameters placed there once, arrays of the caller in and out without the host.
+
+The way from values to values is a list of launches: values are packed, each layer reads the words of the one before,
+the last words are unpacked. Of packed words the first and the last step fall away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from numpy.typing import NDArray
+
+from subbyte.device.launch import Argument, Launch
+from subbyte.errors import InvalidInput
+from subbyte.gpu.borrowed import borrowed, stream_handle
+from subbyte.gpu.seen import HOST, Seen
+from subbyte.kernel.place import Place, Program, Run, check_stream
+from subbyte.numerics.residual import source_of
+
+WORDS = ("int32", "uint32")
+_SLOT = 256
+"""Bytes that every buffer between launches begins at a multiple of."""
+VECTOR = 16
+"""Bytes that the address of packed words must be a multiple of: kernels copy so many at once."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """One layer: what is launched, and the words of its inputs that stay, by argument name. ``residual`` is the number
+    of the layer whose kept sums or values it adds; -1 is what the first layer reads."""
+
+    program: Program
+    constants: Mapping[str, NDArray[Any]]
+    residual: int | None = None
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Values [N,H,W,C] that go in and [N,P,Q,K] that come out as dtype ``gives``, and the programs that pack and unpack
+    them. ``reason`` says why there are none, where there are none."""
+
+    takes: tuple[int, int, int, int]
+    returns: tuple[int, int, int, int]
+    gives: str
+    pack: Program | None
+    unpack: Program | None
+    reason: str = ""
+    pack_alignment: int = VECTOR
+
+
+@dataclass
+class _Step:
+    """A launch in the list: where each argument's address comes from."""
+
+    run: Run
+    addresses: list[int]
+    slots: list[tuple[int, int]] = field(default_factory=list)
+    """Argument, and its byte in the working memory."""
+    given: list[tuple[int, int]] = field(default_factory=list)
+    """Argument, and 0 for the caller's array or 1 for the result."""
+    overlap: bool = False
+
+
+_X, _OUT = 0, 1
+
+
+class DeviceLayer:
+    """Layers that lie on a device, ready to be called with arrays there. Made by :meth:`Kernel.on_device`,
+    :meth:`Chain.on_device` and :func:`subbyte.load_chain`.
+
+    A call takes ``x`` [N,H,W,C] of int8 values (int4), or the packed words of the first kernel's input, int32 or
+    uint32, and gives values [N,P,Q,K], int8 (or int32 sums), or with ``packed`` the words of the last kernel's output;
+    without it, what ``x`` was. It enqueues its launches and returns: nothing is waited for, so a CUDA graph can capture
+    it, and values are not looked at (those beyond -8..7 become the nearest). :meth:`Kernel.run` is the checking path.
+    """
+
+    def __init__(self, links: Sequence[Link], place: Place, ends: Ends) -> None:
+        if not links:
+            raise InvalidInput("no layer: a device needs at least one")
+        self.place, self.ends = place, ends
+        self._first = _argument(links[0].program.launch, "A")
+        self._last = _argument(links[-1].program.launch, "Out")
+        self._kept: list[object] = []
+        self._plans: dict[tuple[bool, bool], tuple[list[_Step], int]] = {}
+        self._layers = [self._placed(link) for link in links]
+        self._residuals = [link.residual for link in links]
+        self._launches = [link.program.launch for link in links]
+        self._added_later = {
+            link.residual
+            for link, launch in zip(links, self._launches, strict=True)
+            if link.residual is not None and source_of(_argument(launch, "Res").form) == "Out"
+        }
+        self._pack, self._unpack = (None if one is None else _Lazy(place, one) for one in (ends.pack, ends.unpack))
+
+    @property
+    def device(self) -> str:
+        """Where it lies: ``cuda:0``, or ``emulator``."""
+        return _device_name(self.place.ordinal)
+
+    def _placed(self, link: Link) -> tuple[Run, dict[str, int]]:
+        held = {}
+        for name, words in link.constants.items():
+            held[name], owner = self.place.keep(words)
+            self._kept.append(owner)
+        return self.place.load(link.program), held
+
+    def __call__(self, x: Any, out: Any = None, *, packed: bool | None = None, stream: Any = None) -> Any:
+        """Enqueue the layers on ``x``; the result is an array of x's library, or ``out``.
+
+        ``stream`` is a stream of torch, CuPy or cuda-core, or a handle; without it the one on which x's library works
+        now. Raises InvalidInput for an array on another device, of another dtype, size, stride or alignment, and for a
+        stream that is gone; CudaError for a launch that the driver refuses.
+        """
+        library = borrowed(x, "x")
+        place = self.place
+        queue = library.stream(place.ordinal) if stream is None else self._stream(stream)
+        seen = library.look(x, "x", queue)
+        words_in = self._takes_words(seen)
+        words_out = words_in if packed is None else packed
+        steps, workspace = self._plans.get((words_in, words_out)) or self._planned(words_in, words_out)
+        shape, dtype = (self._last.shape, "int32") if words_out else (self.ends.returns, self.ends.gives)
+        if out is None:
+            result, address = library.empty(shape, dtype, x, queue)
+        else:
+            held = borrowed(out, "out").look(out, "out", queue)
+            result, address = out, self._checked_out(held, shape, dtype, words_out)
+        memory, base = library.empty((workspace,), "uint8", x, queue) if workspace else (None, 0)
+        base += -base % _SLOT
+        ends = (seen.address, address)
+        for step in steps:
+            addresses = step.addresses.copy()
+            for index, start in step.slots:
+                addresses[index] = base + start
+            for index, which in step.given:
+                addresses[index] = ends[which]
+            step.run(addresses, queue, step.overlap)
+        del memory  # its library gives it to later work on the same stream alone
+        return result if out is not None else library.finished(result, queue)
+
+    def _stream(self, stream: Any) -> int:
+        handle = stream_handle(stream)
+        check_stream(self.place, handle)
+        return handle
+
+    def _takes_words(self, seen: Seen) -> bool:
+        """Whether an array holds packed words; raises InvalidInput for what is neither these nor values."""
+        self._check_place(seen, "x")
+        if seen.dtype in WORDS and prod(seen.shape) == prod(self._first.shape):
+            _check_dense(seen, "x", VECTOR)
+            return True
+        if seen.dtype == "int8" and seen.shape == self.ends.takes:
+            if self._pack is None:
+                raise InvalidInput(f"x is int8 {list(seen.shape)}: {self.ends.reason}; give packed words")
+            _check_dense(seen, "x", self.ends.pack_alignment)
+            return False
+        raise InvalidInput(
+            f"x is {seen.dtype} {list(seen.shape)}: must be int8 {list(self.ends.takes)} [N,H,W,C], or packed words in "
+            f"{self._first.form}, int32 or uint32 {list(self._first.shape)}"
+        )
+
+    def _check_place(self, seen: Seen, name: str) -> None:
+        if seen.ordinal == self.place.ordinal:
+            return
+        where = "in host memory" if seen.ordinal == HOST else f"on cuda:{seen.ordinal}"
+        advice = "; Kernel.run takes arrays of the host" if seen.ordinal == HOST else ""
+        raise InvalidInput(f"{name} is {where}: must be on {self.device}, where the weights are{advice}")
+
+    def _checked_out(self, seen: Seen, shape: tuple[int, ...], dtype: str, words: bool) -> int:
+        self._check_place(seen, "out")
+        fits = (prod(seen.shape), seen.dtype) if words else (seen.shape, seen.dtype)
+        if fits not in [(prod(shape), one) for one in WORDS] if words else fits != (shape, dtype):
+            raise InvalidInput(f"out is {seen.dtype} {list(seen.shape)}: must be {dtype} {list(shape)}")
+        _check_dense(seen, "out", VECTOR)
+        return seen.address
+
+    def _planned(self, words_in: bool, words_out: bool) -> tuple[list[_Step], int]:
+        """The list of launches of a way through, made on its first use, and the working memory that it needs."""
+        if not words_out and self._unpack is None:
+            raise InvalidInput(f"values out: {self.ends.reason}; ask for packed=True")
+        memory = _Memory()
+        steps: list[_Step] = []
+        source: int | None = None
+        if not words_in:
+            assert self._pack is not None
+            source = memory.take(self._first.nbytes)
+            steps.append(_Step(self._pack.run(), [0, 0], [(1, source)], [(0, _X)]))
+        turns = [memory.take(size) for size in self._between(words_out)]
+        sums: dict[int, int] = {}
+        values: dict[int, int | None] = {-1: source}
+        last = len(self._layers) - 1
+        for number, ((run, held), launch) in enumerate(zip(self._layers, self._launches, strict=True)):
+            step = _Step(run, [0] * len(launch.arguments), overlap=number > 0 and launch.dependent_launch)
+            target = None if number == last and words_out else turns[number % 2]
+            if number in self._added_later:  # a place of its own: it outlasts the next layer
+                values[number] = target = memory.take(_argument(launch, "Out").nbytes)
+            for index, argument in enumerate(launch.arguments):
+                if argument.name in held:
+                    step.addresses[index] = held[argument.name]
+                elif argument.name == "A":
+                    _from(step, index, source, _X)
+                elif argument.name == "Out":
+                    _from(step, index, target, _OUT)
+                elif argument.name == "Sum":
+                    sums[number] = memory.take(argument.nbytes)
+                    step.slots.append((index, sums[number]))
+                elif source_of(argument.form) == "Out":
+                    _from(step, index, values[self._residuals[number] or 0], _X)
+                else:
+                    step.slots.append((index, sums[self._residuals[number] or 0]))
+            steps.append(step)
+            source = target
+        if not words_out:
+            assert self._unpack is not None
+            assert source is not None
+            steps.append(_Step(self._unpack.run(), [0, 0], [(0, source)], [(1, _OUT)]))
+        self._plans[words_in, words_out] = steps, memory.size
+        return self._plans[words_in, words_out]
+
+    def _between(self, words_out: bool) -> list[int]:
+        """Bytes of the two places where words lie between launches, in turns: no launch reads the place that it
+        writes."""
+        sizes = [_argument(launch, "Out").nbytes for launch in self._launches]
+        if words_out:
+            sizes.pop()
+        return [max(sizes[turn::2], default=0) for turn in range(2)]
+
+
+class _Memory:
+    """Places in one piece of working memory."""
+
+    def __init__(self) -> None:
+        self._used = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes to ask for, so that the first place can be moved to a multiple of its size."""
+        return self._used + _SLOT if self._used else 0
+
+    def take(self, count: int) -> int:
+        """The first byte of so many."""
+        start = self._used
+        self._used += -(-count // _SLOT) * _SLOT
+        return start
+
+
+class _Lazy:
+    """A conversion, loaded on its first use: whoever stays with packed words needs none."""
+
+    def __init__(self, place: Place, program: Program) -> None:
+        self._load: Callable[[], Run] = lambda: place.load(program)
+        self._run: Run | None = None
+
+    def run(self) -> Run:
+        """It, loaded."""
+        if self._run is None:
+            self._run = self._load()
+        return self._run
+
+
+def _from(step: _Step, index: int, slot: int | None, which: int) -> None:
+    if slot is None:
+        step.given.append((index, which))
+    else:
+        step.slots.append((index, slot))
+
+
+def _check_dense(seen: Seen, name: str, alignment: int) -> None:
+    if not seen.dense:
+        raise InvalidInput(f"{name} is not C-contiguous: make it so first, for example with .contiguous()")
+    if seen.address % alignment:
+        raise InvalidInput(f"{name} begins at the address {seen.address:#x}: must be a multiple of {alignment} bytes; "
+                           "give a copy of it")  # fmt: skip
+
+
+def _device_name(ordinal: int) -> str:
+    return "emulator" if ordinal == HOST else f"cuda:{ordinal}"
+
+
+def _argument(launch: Launch, name: str) -> Argument:
+    return next(one for one in launch.arguments if one.name == name)

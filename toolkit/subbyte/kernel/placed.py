@@ -1,0 +1,83 @@
+"""From built kernels and their operands to layers on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subbyte.errors import Unsupported
+from subbyte.gpu.arrays import to_host
+from subbyte.kernel import operands
+from subbyte.kernel.convert import packing, unpacking
+from subbyte.kernel.device_layer import DeviceLayer, Ends, Link
+from subbyte.kernel.operands import check_channels
+from subbyte.kernel.place import place_for
+from subbyte.numerics import Requantization, Thresholds, check_values
+from subbyte.workload.coverage import FOUR_BITS
+from subbyte.workload.operand import Operand
+from subbyte.workload.precision import SUMS
+
+if TYPE_CHECKING:
+    from subbyte.kernel.chain import Chain
+    from subbyte.kernel.kernel import Kernel
+
+
+def on_device(kernel: Kernel, w: object, requant: Requantization | Thresholds | None, device: str) -> DeviceLayer:
+    """See :meth:`Kernel.on_device`."""
+    if kernel.fusion.sums or kernel.fusion.added is not None:
+        raise Unsupported(f"output {kernel.output}: it reads or keeps what other layers have; use Chain(...).on_device")
+    host, _ = to_host(w, "w")
+    wl = kernel.workload
+    check_values(host, "w", wl.precision.weights, (wl.k, wl.r, wl.s, wl.c))
+    if requant is not None:
+        check_channels(requant, wl)
+    fitting = kernel.for_requantization(requant)
+    return placed([fitting], [Link(fitting, constants(fitting, host, requant))], device)
+
+
+def constants(
+    kernel: Kernel, w: NDArray[np.int8], requant: Requantization | Thresholds | None
+) -> dict[str, NDArray[Any]]:
+    """The words of a kernel's weights int8 [K,R,S,C] and parameters, by argument name."""
+    found: dict[str, NDArray[Any]] = {"Wt": operands.weight_words(kernel.argument("Wt"), kernel.workload, w)}
+    if requant is not None:
+        found["Prm"] = operands.parameter_words(kernel.argument("Prm"), kernel.workload, requant, w)
+    return found
+
+
+def chain_links(chain: Chain) -> list[Link]:
+    """The layers of a chain."""
+    return [Link(kernel, constants(kernel, w, requant), residual)
+            for kernel, (w, requant, residual) in zip(chain.kernels, chain.operands, strict=True)]  # fmt: skip
+
+
+def placed(kernels: Sequence[Kernel], links: Sequence[Link], device: str) -> DeviceLayer:
+    """Layers on a device. Raises InvalidInput, MissingDependency."""
+    return DeviceLayer(links, place_for(device, kernels[0].arch), ends_of(kernels[0], kernels[-1]))
+
+
+def ends_of(first: Kernel, last: Kernel) -> Ends:
+    """What goes into the first of some kernels and comes out of the last, and the conversions on either side."""
+    into, out = first.workload, last.workload
+    pool = last.fusion.pool
+    takes, returns = (into.n, into.h, into.w, into.c), (out.n, out.p // pool, out.q // pool, out.k)
+    sums = last.output == SUMS
+    gives = SUMS if sums else out.precision.output.dtype
+    try:
+        signed = _sign_of(into.precision.activations)
+        pack = packing(first.argument("A").form, takes, first.arch, signed=signed)
+        signed = True if sums else _sign_of(out.precision.output)
+        unpack = unpacking(last.argument("Out").form, returns, last.arch, gives, signed=signed)
+    except Unsupported as error:
+        return Ends(takes, returns, gives, None, None, str(error))
+    return Ends(takes, returns, gives, pack, unpack, pack_alignment=pack.plan.alignment)
+
+
+def _sign_of(operand: Operand) -> bool:
+    """Whether a type of four bits has a sign. Raises Unsupported for others."""
+    if operand.dense not in FOUR_BITS:
+        raise Unsupported(f"values of type {operand}: conversions on the device are of int4; Kernel.run takes others")
+    return operand.least < 0

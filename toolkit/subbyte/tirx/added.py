@@ -1,0 +1,36 @@
+"""Values that are added to sums before they are rounded: where they lie, in the layout of the output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tvm.script import tirx as T
+
+from subbyte.tirx.emit import bind
+from subbyte.workload.operand import WORD_BITS
+
+
+def place(plan: Any, first: Callable[[Any], Any], channel: Any, image: Any) -> tuple[Any, Any]:
+    """Word of the residual with a channel of 32, even, and its neighbour, and the bit where it begins.
+
+    ``first(image)`` is the first word of the 32 output channels of an image's pixel, as values of four bits.
+    """
+    if plan.added.bits == 4:
+        return first(image) + channel // 8, channel % 8 * 4
+    if plan.layout == "nhwcnc":  # blocks of 16 channels of 8 images
+        return first(0) * 2 + channel // 16 * 32 + image * 4 + channel % 16 // 4, channel % 4 * 8
+    return first(image) * 2 + channel // 4, channel % 4 * 8
+
+
+def pair(plan: Any, word: Any, bit: Any) -> list[Any]:
+    """The int32 values of two neighbouring channels, of which the first begins at a bit of a word."""
+    bits, found = plan.added.bits, []
+    for second in range(2):
+        start = T.cast(bit + second * bits, "uint32")
+        if plan.added.least < 0:
+            value = T.cast(word << (T.uint32(WORD_BITS - bits) - start), "int32") >> T.int32(WORD_BITS - bits)
+        else:
+            value = T.cast(word >> start & T.uint32((1 << bits) - 1), "int32")
+        found.append(bind("residual", value))
+    return found

@@ -1,0 +1,24 @@
+"""subbyte's convolutions in PyTorch: an operator, and a module with int4 weights that are packed once.
+
+Needs torch 2.11 or later (``pip install 'subbyte[torch]'``); nothing else of subbyte imports it. Everything here passes
+``torch.compile(fullgraph=True)``, ``torch.export`` and the capture of a CUDA graph: operators have fake
+implementations, enqueue on torch's current stream and wait for nothing. On tensors of the CPU the same kernels run in
+the emulator: exact, and slow.
+
+Tensors of values have torch's order, [N,C,H,W] and [K,C,R,S]; channels-last ones are used as they lie. Packed tensors
+are int32 words in a kernel's own order, and stay packed between layers.
+"""
+
+from subbyte.errors import MissingDependency
+
+try:
+    import torch as _torch  # noqa: F401
+except ImportError as _error:
+    raise MissingDependency(
+        f"subbyte.torch needs PyTorch, which cannot be imported ({_error}): pip install 'subbyte[torch]'"
+    ) from None
+
+from subbyte.torch.module import Conv2d
+from subbyte.torch.operators import kernel_text
+
+__all__ = ["Conv2d", "kernel_text"]

@@ -1,0 +1,177 @@
+"""A convolution as a module: int4 weights packed once, words or values in and out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from subbyte.arguments import number, one_of, whole
+from subbyte.errors import InvalidInput
+from subbyte.kernel.choose import compile as compile_kernel
+from subbyte.kernel.convert.build import thresholds
+from subbyte.kernel.execute import device_arch
+from subbyte.kernel.kernel import Kernel
+from subbyte.kernel.placed import constants, ends_of
+from subbyte.numerics import Requantization, check_values
+from subbyte.torch.operators import kernel_text
+from subbyte.torch.quantizing import one_size, quantized
+from subbyte.workload import ConvWorkload
+from subbyte.workload.precision import SUMS
+
+GIVES = ("packed", "int8", "float")
+PACKED_FORM = "nhwcnc"
+"""The form of words that layers hand on, unless another is asked for."""
+
+
+class Conv2d(torch.nn.Module):
+    """A convolution of int4 values with int4 weights, for one input size.
+
+    ``weight`` int8 [K,C,R,S], -8..7, and ``requant`` (without it the layer gives raw int32 sums) are packed for the
+    kernel that :func:`subbyte.compile` takes for ``arch`` (default: that of the GPU here, else ``sm_90a``);
+    ``input_size`` is (N, H, W). A call takes packed words (int32, what a layer with ``gives="packed"`` gives), int8
+    values [N,C,H,W], or real ones, float16, bfloat16 or float32, which are divided by ``input_scale``, rounded to the
+    nearest, halves to the even one, and clipped exactly as :func:`subbyte.numerics.quantize` does (NaN becomes -8). It
+    gives, as ``gives`` says, ``packed`` words, ``int8`` values (int32 sums), or ``float`` ones, float32, times
+    ``output_scale``; tensors of values [N,K,P,Q], channels last. Values beyond -8..7 become the nearest.
+
+    ``reads`` and ``writes`` name the forms of the words in and out, ``nhwcnc`` unless given: layers that hand on words
+    must agree; "" takes whatever the fastest kernel has. Weights and parameters are buffers: ``state_dict`` holds the
+    packed words, and loads into a layer of the same kernel. Raises InvalidInput, Unsupported with the reason when no
+    kernel covers it.
+    """
+
+    weight: torch.Tensor
+    requantization: torch.Tensor | None
+    thresholds: torch.Tensor | None
+
+    def __init__(
+        self,
+        weight: torch.Tensor | NDArray[np.int8],
+        requant: Requantization | None,
+        input_size: tuple[int, int, int],
+        *,
+        padding: int = 0,
+        stride: int = 1,
+        dilation: int = 1,
+        gives: str = "int8",
+        input_scale: float | None = None,
+        output_scale: float | None = None,
+        reads: str = PACKED_FORM,
+        writes: str = PACKED_FORM,
+        arch: str | None = None,
+    ) -> None:
+        super().__init__()
+        w = _weights(weight)
+        self.workload = _workload(w, input_size, padding, stride, dilation)
+        self.gives = one_of(gives, "gives", GIVES)
+        if input_scale is not None:
+            number(input_scale, "input_scale", positive=True)
+        if gives == "float":
+            number(output_scale, "output_scale", positive=True)
+        self.input_scale, self.output_scale = input_scale, output_scale
+        target = device_arch("auto") if arch is None else arch
+        output = SUMS if requant is None else None
+        chosen = compile_kernel(self.workload, target, output=output, reads=reads, writes=writes)
+        self._take(chosen.for_requantization(requant), w, requant)
+
+    def _take(self, kernel: Kernel, w: NDArray[np.int8], requant: Requantization | None) -> None:
+        held = constants(kernel, w, requant)
+        self.kernel = kernel_text(kernel)
+        self.reason = kernel.reason
+        self.arch, self.reads, self.writes = kernel.arch, kernel.argument("A").form, kernel.argument("Out").form
+        ends = ends_of(kernel, kernel)
+        if ends.pack is None:
+            raise InvalidInput(f"{self.workload.label}: {ends.reason}")
+        self.shape, self.element = list(ends.returns), ends.gives
+        self.register_buffer("weight", _words(held["Wt"]))
+        self.register_buffer("requantization", _words(held["Prm"]) if "Prm" in held else None)
+        steps = None if self.input_scale is None else torch.from_numpy(thresholds(self.input_scale))
+        self.register_buffer("thresholds", steps)
+
+    @classmethod
+    def from_float(
+        cls,
+        convolution: torch.nn.Conv2d,
+        input_size: tuple[int, int, int],
+        *,
+        norm: torch.nn.BatchNorm2d | None = None,
+        relu: bool = False,
+        input_scale: float | None = None,
+        output_scale: float | None = None,
+        sample: torch.Tensor | None = None,
+        gives: str = "float",
+        **options: Any,
+    ) -> Conv2d:
+        """A float convolution [N,C,H,W] in int4: ``norm`` is folded into it, ``relu`` becomes the lower clip, each
+        filter gets the scale with which none of its weights is clipped.
+
+        The scales of input and output are those given, else those with which nothing is clipped of ``sample``, an
+        input, and of what the float layers give for it. ``options`` are those of the class. Raises InvalidInput,
+        Unsupported for groups, other padding than zeros, and sizes that differ for rows and columns.
+        """
+        padding, stride, dilation = one_size(convolution)
+        found = quantized(convolution, norm, relu, input_scale, output_scale, sample)
+        return cls(
+            np.ascontiguousarray(found.weight.transpose(0, 3, 1, 2)), found.requant, input_size, padding=padding,
+            stride=stride, dilation=dilation, gives=gives, input_scale=found.input_scale,
+            output_scale=found.output_scale, **options,
+        )  # fmt: skip
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Words int32, or values [N,C,H,W], in; what ``gives`` says out."""
+        if x.dtype != torch.int32:
+            wl = self.workload
+            if tuple(x.shape) != (wl.n, wl.c, wl.h, wl.w):
+                raise InvalidInput(f"x has shape {list(x.shape)}: this layer is built for {[wl.n, wl.c, wl.h, wl.w]} "
+                                   "[N,C,H,W]; make one for each input size")  # fmt: skip
+            x = torch.ops.subbyte.pack(x.permute(0, 2, 3, 1), self.thresholds, self.reads, self.arch)
+        words = torch.ops.subbyte.conv2d(x, self.weight, self.requantization, self.kernel)
+        if self.gives == "packed":
+            return words
+        values = torch.ops.subbyte.unpack(words, self.shape, self.writes, self.arch, self.element)
+        values = values.permute(0, 3, 1, 2)
+        return values * self.output_scale if self.gives == "float" else values
+
+    def get_extra_state(self) -> str:
+        """The kernel that the buffers are packed for: ``state_dict`` keeps it beside them."""
+        return self.kernel
+
+    def set_extra_state(self, state: object) -> None:
+        """Raises InvalidInput for words that are packed for another kernel."""
+        if state != self.kernel:
+            raise InvalidInput(
+                f"the state is packed for the kernel {state!r}, this layer has {self.kernel!r}: make the layer with "
+                "the same sizes, requantization, arch, reads and writes, on a machine with the same records"
+            )
+
+    def extra_repr(self) -> str:
+        """Sizes, kernel, and why that was chosen."""
+        return f"{self.workload.label}, gives={self.gives!r}, kernel={self.kernel!r}"
+
+
+def _weights(weight: Any) -> NDArray[np.int8]:
+    """int8 [K,R,S,C] of weights [K,C,R,S]. Raises InvalidInput."""
+    given = weight.detach().cpu().numpy() if isinstance(weight, torch.Tensor) else np.asarray(weight)
+    if given.ndim != 4:
+        raise InvalidInput(f"weight has shape {list(given.shape)}: expected four dimensions, [K,C,R,S]")
+    return np.ascontiguousarray(given.transpose(0, 2, 3, 1))
+
+
+def _workload(w: NDArray[np.int8], size: Any, padding: int, stride: int, dilation: int) -> ConvWorkload:
+    try:
+        n, height, width = size
+    except (TypeError, ValueError):
+        raise InvalidInput(f"input_size={size!r}: expected (N, H, W)") from None
+    for value, name in ((n, "N"), (height, "H"), (width, "W")):
+        whole(value, f"input_size ({name})", 1)
+    k, r, s, c = w.shape
+    found = ConvWorkload(n, height, width, c, k, r, s, padding, stride, dilation)
+    check_values(w, "weight", found.precision.weights)
+    return found
+
+
+def _words(words: NDArray[Any]) -> torch.Tensor:
+    return torch.from_numpy(np.array(words).reshape(-1).view(np.int32))

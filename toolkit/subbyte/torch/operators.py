@@ -1,0 +1,211 @@
+"""``torch.ops.subbyte``: pack, conv2d and unpack, for CUDA, the CPU (through the emulator) and fake tensors.
+
+A program is named by a text, which an exported graph keeps: of a kernel everything that decides its code, of a
+conversion the form of the words and the architecture; the rest a conversion takes from its tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import prod
+from typing import Any, NamedTuple
+
+import torch
+
+from subbyte.errors import InvalidInput
+from subbyte.families.registry import config_from_key
+from subbyte.gpu.borrowed import Library, borrowed
+from subbyte.gpu.seen import HOST
+from subbyte.kernel.build import make_plan
+from subbyte.kernel.convert import packing, unpacking
+from subbyte.kernel.convert.plan import PACKED_FROM, REALS, STEPS
+from subbyte.kernel.device_layer import VECTOR
+from subbyte.kernel.kernel import Kernel
+from subbyte.kernel.place import Program, Run, place_at
+from subbyte.workload import workload as workload_named
+
+_SEPARATOR = " "
+
+
+def kernel_text(kernel: Kernel) -> str:
+    """A kernel as the operator ``subbyte::conv2d`` takes it: workload, configuration, architecture, output, clip and
+    form of the requantization. It names the same machine code in every process of this version."""
+    plan = kernel.plan
+    low, high = plan.clip
+    parts = (kernel.workload.spec, kernel.config.key, kernel.arch, plan.output, f"{low},{high}", plan.requant)
+    return _SEPARATOR.join(parts)
+
+
+@lru_cache(maxsize=512)
+def kernel_of(text: str) -> Kernel:
+    """The kernel that a text names. Raises InvalidInput, Unsupported."""
+    parts = text.split(_SEPARATOR)
+    try:
+        spec, key, arch, output, clip, requant = parts
+        low, high = map(int, clip.split(","))
+    except ValueError:
+        raise InvalidInput(f"kernel {text!r}: expected a text that subbyte.torch.kernel_text gave") from None
+    return Kernel(make_plan(workload_named(spec), config_from_key(key), arch, output, (low, high), requant))
+
+
+class _Ready(NamedTuple):
+    """A program on a device, and what its tensors must be."""
+
+    run: Run
+    given: int
+    """Elements of the tensor that goes in."""
+    gives: tuple[int, ...]
+    alignment: int
+    constants: tuple[int, ...] = ()
+    """Elements of the tensors beside it."""
+
+
+_ready: dict[tuple[Any, ...], _Ready] = {}
+_library: Library | None = None
+
+
+def _stream(device: int) -> int:
+    """The handle of torch's current stream on a GPU."""
+    global _library  # noqa: PLW0603 - looked up once: this stands in every call
+    if _library is None:
+        _library = borrowed(torch.empty(0), "x")
+    return _library.stream(device) if device >= 0 else 0
+
+
+def _load(program: Program, device: int) -> Run:
+    if device >= 0 and torch.cuda.is_current_stream_capturing():
+        raise InvalidInput(
+            "a CUDA graph is being captured, and this layer has not run on this GPU yet: call it once before the "
+            "capture, as torch.cuda.graph asks for every module"
+        )
+    return place_at(HOST if device < 0 else device).load(program)
+
+
+def _conv2d_ready(text: str, device: int) -> _Ready:
+    kernel = kernel_of(text)
+    sizes = {one.name: prod(one.shape) for one in kernel.launch.arguments}
+    constants = tuple(sizes[name] for name in ("Wt", "Prm") if name in sizes)
+    if set(sizes) - {"A", "Out", "Prm", "Wt"}:
+        raise InvalidInput(f"kernel {text!r}: it reads or keeps sums of other layers, which this operator does not")
+    return _Ready(_load(kernel, device), sizes["A"], (sizes["Out"],), VECTOR, constants)
+
+
+def _conv2d(x: torch.Tensor, weight: torch.Tensor, parameters: torch.Tensor | None, kernel: str) -> torch.Tensor:
+    device = x.get_device()
+    ready = _ready.get((kernel, device))
+    if ready is None:
+        ready = _ready[kernel, device] = _conv2d_ready(kernel, device)
+    _check(x, "x", torch.int32, ready.given, device)
+    _check(weight, "weight", torch.int32, ready.constants[0], device)
+    out = x.new_empty(ready.gives)
+    if parameters is None:
+        _require(len(ready.constants) == 1, "parameters are missing: this kernel requantizes")
+        ready.run((x.data_ptr(), out.data_ptr(), weight.data_ptr()), _stream(device), False)
+        return out
+    _require(len(ready.constants) == 2, "parameters given, but this kernel gives int32 sums")
+    _check(parameters, "parameters", torch.int32, ready.constants[1], device)
+    addresses = (x.data_ptr(), out.data_ptr(), parameters.data_ptr(), weight.data_ptr())
+    ready.run(addresses, _stream(device), False)
+    return out
+
+
+def _conv2d_fake(x: torch.Tensor, weight: torch.Tensor, parameters: torch.Tensor | None, kernel: str) -> torch.Tensor:
+    sizes = {one.name: prod(one.shape) for one in kernel_of(kernel).launch.arguments}
+    _require(x.numel() == sizes["A"], f"x has {x.numel()} words: the kernel takes {sizes['A']}")
+    return x.new_empty((sizes["Out"],), dtype=torch.int32)
+
+
+def _axes(x: torch.Tensor) -> str:
+    """The order in which a tensor [N,H,W,C] lies in memory. Raises InvalidInput for another than nhwc and nchw."""
+    if x.is_contiguous():
+        return "nhwc"
+    if x.permute(0, 3, 1, 2).is_contiguous():
+        return "nchw"
+    raise InvalidInput(
+        f"x has strides {list(x.stride())}: must lie densely, as [N,H,W,C] or [N,C,H,W]; make it so first"
+    )
+
+
+def _pack(x: torch.Tensor, thresholds: torch.Tensor | None, form: str, arch: str) -> torch.Tensor:
+    device, dtype, axes = x.get_device(), str(x.dtype)[6:], _axes(x)
+    key = (form, arch, dtype, axes, x.shape, device)
+    ready = _ready.get(key)
+    if ready is None:
+        _require(x.dim() == 4 and dtype in PACKED_FROM, f"x is {x.dtype} {list(x.shape)}: must be [N,H,W,C] of "
+                 + ", ".join(PACKED_FROM))  # fmt: skip
+        conversion = packing(form, tuple(x.shape), arch, dtype, axes)
+        plan = conversion.plan
+        ready = _Ready(_load(conversion, device), plan.values, (plan.words.words,), plan.alignment)
+        _ready[key] = ready
+    out = x.new_empty(ready.gives, dtype=torch.int32)
+    _require(x.data_ptr() % ready.alignment == 0, f"x begins at {x.data_ptr():#x}: must be a multiple of "
+             f"{ready.alignment} bytes; give a copy of it")  # fmt: skip
+    if dtype not in REALS:
+        ready.run((x.data_ptr(), out.data_ptr()), _stream(device), False)
+        return out
+    _require(thresholds is not None, f"x is {x.dtype}: this layer was given no input_scale, so it takes int8 or words")
+    assert thresholds is not None
+    _check(thresholds, "thresholds", torch.float32, STEPS + 1, device)
+    ready.run((x.data_ptr(), out.data_ptr(), thresholds.data_ptr()), _stream(device), False)
+    return out
+
+
+def _pack_fake(x: torch.Tensor, thresholds: torch.Tensor | None, form: str, arch: str) -> torch.Tensor:
+    _require(x.dim() == 4, f"x has {x.dim()} dimensions: must be [N,H,W,C]")
+    shape = tuple(int(size) for size in x.shape)
+    plan = packing(form, shape, arch, str(x.dtype)[6:]).plan
+    return x.new_empty((plan.words.words,), dtype=torch.int32)
+
+
+def _unpack(words: torch.Tensor, shape: Sequence[int], form: str, arch: str, element: str) -> torch.Tensor:
+    device = words.get_device()
+    key = (form, arch, element, *shape, device)
+    ready = _ready.get(key)
+    if ready is None:
+        conversion = unpacking(form, tuple(shape), arch, element)
+        ready = _Ready(_load(conversion, device), prod(conversion.launch.arguments[0].shape), tuple(shape), VECTOR)
+        _ready[key] = ready
+    _check(words, "words", torch.int32, ready.given, device)
+    out = words.new_empty(ready.gives, dtype=torch.int8 if element == "int8" else torch.int32)
+    ready.run((words.data_ptr(), out.data_ptr()), _stream(device), False)
+    return out
+
+
+def _unpack_fake(words: torch.Tensor, shape: Sequence[int], form: str, arch: str, element: str) -> torch.Tensor:
+    return words.new_empty(tuple(shape), dtype=torch.int8 if element == "int8" else torch.int32)
+
+
+def _check(tensor: torch.Tensor, name: str, dtype: torch.dtype, count: int, device: int) -> None:
+    """Raise InvalidInput, in one sentence, for a tensor that a launch cannot take."""
+    if (tensor.dtype is dtype and tensor.numel() == count and tensor.get_device() == device
+            and tensor.is_contiguous() and tensor.data_ptr() % VECTOR == 0):  # fmt: skip
+        return
+    if tensor.get_device() != device:
+        where = "the CPU" if device < 0 else f"cuda:{device}"
+        raise InvalidInput(f"{name} is on {tensor.device}: must be on {where}, beside x; move the module with .to(...)")
+    if tensor.dtype is not dtype or tensor.numel() != count:
+        raise InvalidInput(f"{name} is {tensor.dtype} with {tensor.numel()} elements: must be {dtype} with {count}")
+    if not tensor.is_contiguous():
+        raise InvalidInput(f"{name} has strides {list(tensor.stride())}: must be contiguous")
+    at = f"{tensor.data_ptr():#x}"
+    raise InvalidInput(f"{name} begins at {at}: must be a multiple of {VECTOR} bytes; give a copy of it")
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise InvalidInput(message)
+
+
+LIBRARY = torch.library.Library("subbyte", "DEF")
+_OPERATORS = (
+    ("conv2d(Tensor x, Tensor weight, Tensor? parameters, str kernel) -> Tensor", _conv2d, _conv2d_fake),
+    ("pack(Tensor x, Tensor? thresholds, str form, str arch) -> Tensor", _pack, _pack_fake),
+    ("unpack(Tensor words, int[] shape, str form, str arch, str element) -> Tensor", _unpack, _unpack_fake),
+)
+for _schema, _real, _fake in _OPERATORS:
+    _name = _schema.partition("(")[0]
+    LIBRARY.define(_schema, tags=(torch.Tag.pt2_compliant_tag,))
+    for _key in ("CPU", "CUDA"):
+        LIBRARY.impl(_name, _real, _key)
+    torch.library.register_fake(f"subbyte::{_name}", _fake, lib=LIBRARY)

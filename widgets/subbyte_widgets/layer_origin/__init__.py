@@ -1,0 +1,6 @@
+"""Where a layer's kernel comes from, and a search that makes it better known."""
+
+from subbyte_widgets.layer_origin.tuner import LayerTuner
+from subbyte_widgets.layer_origin.view import LayerOrigin
+
+__all__ = ["LayerOrigin", "LayerTuner"]
