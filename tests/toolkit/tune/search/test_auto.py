@@ -50,8 +50,8 @@ def fraction(text, seed, trials):
 
 def test_a_stalled_search_leaves_the_worse_basin():
     """The better one is a combination of three values, one of which is bad in every other combination."""
-    assert fraction("auto:wide=0", 2, 100) < 0.83
-    assert fraction("auto", 2, 100) > 0.95
+    assert fraction("auto:wide=0", 1, 75) < 0.83
+    assert fraction("auto", 1, 75) > 0.95
 
 
 def test_unseen_combinations_by_their_part_of_the_space():

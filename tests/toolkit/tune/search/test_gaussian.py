@@ -132,8 +132,17 @@ def test_expected_improvement_by_hand():
 
 def test_places_of_odd_knobs():
     assert halvings((16, 48, 64, 80)).tolist() == [[0.0], [0.0], [1.0], [0.0]]
-    assert all(halvings(values).shape == (len(values), 0) for values in
-               ((1, 2, 4, 8), (1, 3, 5, 7), (16, 48, 64), (0, 1, 2, 3), ("a", "b", "c", "d"), (1.0, 2.0, 3.0, 4.0)))
+    assert all(
+        halvings(values).shape == (len(values), 0)
+        for values in (
+            (1, 2, 4, 8),
+            (1, 3, 5, 7),
+            (16, 48, 64),
+            (0, 1, 2, 3),
+            ("a", "b", "c", "d"),
+            (1.0, 2.0, 3.0, 4.0),
+        )
+    )
     even = Places(((16, 48, 64, 80),))
     assert even.groups.tolist() == [0, 1, 1, 1, 1, 2]
     assert even.lengths.tolist() == [SMOOTH, JUMPY, EVEN]
