@@ -21,7 +21,7 @@ from benchmarks.shared.command import answering, parser_of
 from subbyte.device.arch import arch
 from subbyte.errors import BrokenRecord, InvalidInput
 from subbyte.families import config_from_key
-from subbyte.families.wgmma import features, first_choices, model
+from subbyte.families.wgmma import batches, features, first_choices, model
 from subbyte.families.wgmma.check import why_not
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
@@ -58,14 +58,14 @@ def judged(layer: ConvWorkload, kernels: Sequence[dict[str, Any]]) -> tuple[floa
     """Expected and measured time of the kernel that the model puts first; None where none was measured."""
     timed = [(config, one["microseconds"]) for one in kernels if "microseconds" in one
              and isinstance(config := config_from_key(one["config"]), WgmmaConfig)]  # fmt: skip
+    layer = batches.whole(layer)
     plans = [WgmmaPlan(layer, config, arch("sm_90a")) for config, _ in timed]
-    known = [(features.row(plan), time) for plan, (_, time) in zip(plans, timed, strict=True) if why_not(plan) is None]
+    known = [one for plan, one in zip(plans, timed, strict=True) if why_not(plan) is None]
     if not known:
         return None
-    rows = [row for row, _ in known]
-    rank = model.shipped().rank(rows)
-    first = rank.index(min(rank))
-    return float(model.shipped().microseconds(rows)[first]), known[first][1]
+    rank = model.shipped().rank([features.row(plan) for plan in plans if why_not(plan) is None])
+    config, time = known[rank.index(min(rank))]
+    return batches.expected(layer, config, arch("sm_90a")), time
 
 
 def _read(path: Path) -> list[dict[str, Any]]:

@@ -10,8 +10,10 @@ import pytest
 import subbyte
 from subbyte.cli.doctor import examine
 from subbyte.cli.main import main
+from subbyte.device.arch import arch
+from subbyte.families import config_from_key
 from subbyte.families.mma.config import MmaConfig
-from subbyte.families.wgmma import first_choices
+from subbyte.families.wgmma import batches, first_choices
 from subbyte.kernel.own import Memory
 from subbyte.records.result import Measured
 from subbyte.records.store import Store
@@ -113,7 +115,8 @@ def test_origin_says_where_a_kernel_comes_from(store):
 
 def test_a_predicted_time_has_the_error_bar_of_first_choices(monkeypatch):
     """As far off as the model was on layers that it was not trained on; without such measurements there is none."""
-    origin = subbyte.origin("resnet50.stage2@40", store="off")
+    layer = "n8h14w20c48k40r3s3p1"
+    origin = subbyte.origin(layer, store="off")
     off = first_choices.ratios()
     time, low, high = origin.taken.microseconds, origin.taken.low, origin.taken.high
     assert off, "the model is another one: python benchmarks/network first RECORD --write"
@@ -122,9 +125,14 @@ def test_a_predicted_time_has_the_error_bar_of_first_choices(monkeypatch):
     assert (low, high) == (pytest.approx(time * off[0]), pytest.approx(time * off[-1]))
     assert f"({low:.2f} to {high:.2f})" in origin.text()
     monkeypatch.setattr(first_choices, "ratios", tuple)
-    bare = subbyte.origin("resnet50.stage2@40", store="off")
+    bare = subbyte.origin(layer, store="off")
     assert (bare.taken.microseconds, bare.taken.low, bare.taken.layers) == (time, None, 0)
     assert "how far off nobody measured" in bare.text()
+    same = subbyte.origin("resnet50.stage2@15", store="off").taken  # as many groups of images as a batch of 16
+    measured = batches.known(
+        subbyte.workload("resnet50.stage2@15"), config_from_key(same.config), arch("sm_90a")
+    ).measured
+    assert (same.layers == 0) == same.measured == measured
     image = subbyte.origin("n103h96w157c240k24r1s1p0u2", family="image", store="off")
     assert image.taken.microseconds is None
     assert "only puts kernels in order" in image.text()

@@ -125,6 +125,10 @@ def test_a_damaged_store_another_file_and_another_schema(store, tmp_path):
     store.path.write_bytes(whole[:100] + bytes(len(whole) - 100))
     with pytest.raises(BrokenRecord, match=r"own\.sqlite: (damaged, or )?not a store"):
         store.rows()
+    store.path.write_bytes(whole.replace(b"TABLE records", b"TABLE rec\xccrds"))  # what SQLite says quotes that
+    for attempt in (store.rows, lambda: store.add(record())):
+        with pytest.raises(BrokenRecord, match="damaged, or not a store"):
+            attempt()
     store.path.write_bytes(b"somebody's notes, in plain text, longer than a header of a database " * 3)
     for attempt in (store.rows, lambda: store.add(record())):
         with pytest.raises(BrokenRecord, match="damaged, or not a store"):
@@ -167,10 +171,19 @@ def test_places_that_cannot_be_written(store, tmp_path, monkeypatch):
     store.add(record())
     with pytest.raises(InvalidInput, match="a folder; name a file with store="):
         Store(tmp_path).add(record())
+    os.mkfifo(tmp_path / "pipe")
+    for attempt in (Store(tmp_path / "pipe").rows, lambda: Store(tmp_path / "pipe").add(record())):
+        with pytest.raises(InvalidInput, match="not a file but a device or a pipe"):  # and no waiting for its other end
+            attempt()
     with pytest.raises(InvalidInput, match=r"Not a directory|File exists"):
         Store(store.path / "below" / "own.sqlite").add(record())
     with pytest.raises(InvalidInput, match="expected a path"):
         Store(7)
+    monkeypatch.setattr(os, "lstat", lambda path: (_ for _ in ()).throw(PermissionError(13, "Permission denied")))
+    for attempt in (store.rows, store.forget):  # what cannot be reached is not empty
+        with pytest.raises(InvalidInput, match=r"own\.sqlite: Permission denied; name another file with store="):
+            attempt()
+    monkeypatch.undo()
     refused = sqlite3.OperationalError("attempt to write a readonly database")
     refused.sqlite_errorname = "SQLITE_READONLY"  # root, who runs many tests, may write everything
     assert "cannot be used (attempt to write a readonly database); make it writable" in str(store._refused(refused))

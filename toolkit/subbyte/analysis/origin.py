@@ -27,7 +27,8 @@ class Source:
 
     The range of an own record is from its fastest to its slowest sample. That of a predicted time is its error bar: as
     far off as first choices were on ``layers`` layers that the model was not trained on (None where nobody measured
-    those). A family that only puts kernels in order predicts no time (None).
+    those; none either where the kernel was ``measured`` at another batch). A family that only puts kernels in order
+    predicts no time (None).
     """
 
     source: str
@@ -38,6 +39,7 @@ class Source:
     high: float | None
     device: str
     layers: int = 0
+    measured: bool = False
 
     def in_words(self) -> str:
         """The time, its range and its GPU, in a phrase."""
@@ -47,6 +49,8 @@ class Source:
         said = f"{self.microseconds:.2f} us{spread} on {self.device}"
         if self.layers:
             return f"{said}, as far off as on {self.layers} layers that the model was not trained on"
+        if self.measured:
+            return f"{said}, which it took at another batch"
         return f"{said}, how far off nobody measured" if self.source == "predicted" else said
 
 
@@ -178,7 +182,7 @@ def _source(choice: Choice, workload: ConvWorkload, arch: Arch, own: Own) -> Sou
         time = choice.family.expected(workload, choice.config, arch)
         if time is None:
             return Source("predicted", name, key, None, None, None, "")
-        return Source("predicted", name, key, time.microseconds, time.low, time.high, time.device, time.layers)
+        return Source("predicted", name, key, time.microseconds, time.low, time.high, time.device, *time[4:])
     record = next((one for one in own.taken if choice.own and one.configuration == choice.config), None)
     low, high = (record.low, record.high) if record else (None, None)
     return Source(choice.source, name, key, choice.microseconds, low, high, choice.device)

@@ -59,7 +59,8 @@ class Expected(NamedTuple):
     """A time in microseconds that is expected of a kernel that nobody measured, on the GPU ``device``.
 
     ``low`` and ``high`` are its error bar: how far off such times were on ``layers`` layers that were measured
-    afterwards and that the model was not trained on. None where no such layers were measured.
+    afterwards and that the model was not trained on. None where no such layers were measured, and of what the kernel
+    took at another batch (``measured``).
     """
 
     microseconds: float
@@ -67,6 +68,7 @@ class Expected(NamedTuple):
     low: float | None = None
     high: float | None = None
     layers: int = 0
+    measured: bool = False
 
 
 @dataclass(frozen=True)

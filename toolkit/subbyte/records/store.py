@@ -97,7 +97,7 @@ class Store:
     ) -> list[Row]:
         """Stored records, the fastest of a workload first; of one workload (its spec), GPU, architecture, or of some
         numbers alone. Raises also BrokenRecord for a record that cannot be read, with its number."""
-        if not os.path.lexists(self.path):
+        if not self._is_there():
             return []
         with self._open(write=False) as database:
             return self._rows(database, _where(workload, gpu, arch, ids)) if _tables(database) else []
@@ -123,7 +123,7 @@ class Store:
         self, workload: str | None = None, gpu: str | None = None, arch: str | None = None, ids: Sequence[int] = ()
     ) -> list[Row]:
         """Remove what :meth:`rows` gives for the same arguments; the removed rows."""
-        if not os.path.lexists(self.path):
+        if not self._is_there():
             return []
         with self._open(write=True) as database:
             where = _where(workload, gpu, arch, ids)
@@ -132,6 +132,16 @@ class Store:
             return found
 
     # ---- inside ------------------------------------------------------------------------------------------------
+
+    def _is_there(self) -> bool:
+        """Whether there is something of this name; raises InvalidInput where that cannot be known."""
+        try:
+            os.lstat(self.path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            raise self._unreachable(error) from None
+        return True
 
     def _put(self, database: sqlite3.Connection, record: OwnRecord) -> Stored:
         same = " AND ".join(f"{name} = ?" for name in KEY)
@@ -180,14 +190,15 @@ class Store:
                     raise
         except sqlite3.Error as error:
             raise self._refused(error) from None
+        except UnicodeDecodeError:  # what SQLite says quotes the damaged bytes
+            raise self._refused(sqlite3.DatabaseError("it holds bytes that are no text")) from None
         except OSError as error:
-            raise InvalidInput(
-                f"store {self.path}: {reason_of(error)}; name another file with store=, --store or {VARIABLE}"
-            ) from None
+            raise self._unreachable(error) from None
 
     def _connect(self, write: bool) -> sqlite3.Connection:
-        if self.path.is_dir():
-            raise InvalidInput(f"store {self.path}: a folder; name a file with store=, --store or {VARIABLE}")
+        if self.path.exists() and not self.path.is_file():  # opening a pipe would wait for its other end
+            kind = "a folder" if self.path.is_dir() else "not a file but a device or a pipe"
+            raise InvalidInput(f"store {self.path}: {kind}; name a file with store=, --store or {VARIABLE}")
         if write:
             if not self.path.exists():
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -216,6 +227,11 @@ class Store:
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = FULL")
 
+    def _unreachable(self, error: OSError) -> InvalidInput:
+        return InvalidInput(
+            f"store {self.path}: {reason_of(error)}; name another file with store=, --store or {VARIABLE}"
+        )
+
     def _refused(self, error: sqlite3.Error) -> Exception:
         """What SQLite says as an error of ours, in one sentence."""
         name = getattr(error, "sqlite_errorname", "") or ""
@@ -224,7 +240,7 @@ class Store:
             return NotWritten(
                 f"store {self.path}: another process kept it locked for {self.patience:g} s; try again, or {choose}"
             )
-        if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_SCHEMA", "SQLITE_ERROR")):
+        if not name or name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_SCHEMA", "SQLITE_ERROR")):
             return BrokenRecord(
                 f"store {self.path}: damaged, or not a store ({error}); restore it from a copy, or {choose}"
             )

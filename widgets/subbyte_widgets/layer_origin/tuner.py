@@ -39,6 +39,9 @@ class LayerTuner(Panel):
     :func:`subbyte.compile`. ``wait()`` blocks until the search has ended.
     """
 
+    _search: tuple[TuningHandle, threading.Thread] | None = None
+    _study: Study | None = None
+
     def __init__(
         self, workload: ConvWorkload | str = FIRST, *, arch: str = "sm_90a", trials: int = DEFAULT_TRIALS,
         runner: str | Runner = "auto", kind: str | None = None, store: str | os.PathLike[str] | None = None,
@@ -54,8 +57,6 @@ class LayerTuner(Panel):
             description="Start", button_style="primary", icon="play", tooltip="Search for a faster kernel of this layer"
         )
         self.status = ipywidgets.HTML()
-        self._search: tuple[TuningHandle, threading.Thread] | None = None
-        self._study: Study | None = None
         self._updates = Updates(self._show)
         self.button.on_click(lambda _button: self.start())
         self._row = ipywidgets.HBox([self.trials, self.button, self.status])
@@ -83,7 +84,7 @@ class LayerTuner(Panel):
         self.curve.close()
         self.curve = LiveCurve(total=self.trials.value, running=True)
         self.curve.observe(self._stop, "stop_requested")
-        self.children: list[ipywidgets.Widget] = [self.view, self._row, self.curve]
+        self.children = (self.view, self._row, self.curve)
         self._say("The first kernels are built ...")
         kind = self.kind or next(iter(families()[record.taken.family].kinds))
         handle = start_tuning(
@@ -147,7 +148,7 @@ class LayerTuner(Panel):
         except Exception as problem:  # a thread has no cell to raise in: the line says it, wait() raises it
             said = f"The search ended with an error: {type(problem).__name__}: {problem}"
         if self._study is None:
-            self.children = [self.view, self._row]
+            self.children = self.children[:2]
         else:
             self.curve.end(self._study.record)
             self.view.show(layer)

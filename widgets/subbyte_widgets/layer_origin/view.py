@@ -56,17 +56,15 @@ class LayerOrigin(View):
         """Draw another layer; what cannot be drawn is said in the view."""
         try:
             expect(self, source, (Origin, ConvWorkload, str), "give a layer, or what subbyte.origin gives")
-            if isinstance(source, Origin):
-                record = source
-            else:
-                record = origin(source, self.arch, store=self.store, gpu=self.gpu)
+            if not isinstance(source, Origin):
+                source = origin(source, self.arch, store=self.store, gpu=self.gpu)
         except SubbyteError as problem:
             self.error = str(problem)
             return
         with self._lock:
-            if self.record is None or self.record.spec != record.spec:
+            if self.record is None or self.record.spec != source.spec:
                 self.search = None
-            self.record, self.error = record, ""
+            self.record, self.error = source, ""
             self.draw()
 
     def draw(self, search: Search | None = None) -> None:

@@ -44,36 +44,35 @@ class Choice(NamedTuple):
 
 def ranked(layer: ConvWorkload, arch: Arch) -> list[WgmmaConfig]:
     """Dense configurations that can be built, in the order to try them: that of :func:`choice` first."""
-    whole = _whole(layer)
-    first = choice(whole, arch)
-    return [] if first is None else list(dict.fromkeys((first.config, *searched(whole, arch))))
+    layer = whole(layer)
+    first = choice(layer, arch)
+    return [] if first is None else list(dict.fromkeys((first.config, *searched(layer, arch))))
+
+
+def known(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> Choice:
+    """What is measured, or expected, of a configuration: at the batch it is taken from, else at the layer's own."""
+    layer = whole(layer)
+    first = choice(layer, arch)
+    if first is not None and first.config == config:
+        return first
+    return Choice(config, expected(layer, config, arch), layer.batch_groups, False)
 
 
 def told(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> str:
     """What is expected of a configuration, for a reader."""
-    whole = _whole(layer)
-    first = choice(whole, arch)
-    if first is not None and first.config == config and (first.measured or first.groups > whole.batch_groups):
-        as_long = "the same work" if first.groups == whole.batch_groups else "no less work"
-        batch = BATCH_GROUP * first.groups
-        if first.measured:
-            return f"{first.microseconds:.2f} us measured at batch {batch}, {as_long}"
-        return f"{first.microseconds:.2f} us expected at batch {batch}, {as_long}, by a {shipped().worth}"
-    return f"{expected(whole, config, arch):.2f} us expected by a {shipped().worth}"
-
-
-def time_of(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> tuple[float, bool]:
-    """Microseconds of a configuration, and whether they were measured, of the same work or more."""
-    whole = _whole(layer)
-    first = choice(whole, arch)
-    if first is not None and first.config == config:
-        return first.microseconds, first.measured
-    return expected(whole, config, arch), False
+    one, groups = known(layer, config, arch), layer.batch_groups
+    if not one.measured and one.groups == groups:
+        return f"{one.microseconds:.2f} us expected by a {shipped().worth}"
+    as_long = "the same work" if one.groups == groups else "no less work"
+    batch = BATCH_GROUP * one.groups
+    if one.measured:
+        return f"{one.microseconds:.2f} us measured at batch {batch}, {as_long}"
+    return f"{one.microseconds:.2f} us expected at batch {batch}, {as_long}, by a {shipped().worth}"
 
 
 def microseconds(layer: ConvWorkload, arch: Arch) -> float | None:
     """The time of what a layer takes, measured or expected; None where nothing can be built."""
-    first = choice(_whole(layer), arch)
+    first = choice(whole(layer), arch)
     return None if first is None else first.microseconds
 
 
@@ -127,7 +126,7 @@ def spread(configs: Iterable[WgmmaConfig]) -> list[WgmmaConfig]:
     return [*first, *last]
 
 
-def _whole(layer: ConvWorkload) -> ConvWorkload:
+def whole(layer: ConvWorkload) -> ConvWorkload:
     """The layer at whole groups of images, without its name."""
     return replace(layer, n=BATCH_GROUP * layer.batch_groups, name="")
 

@@ -47,7 +47,8 @@ def written(judged: Mapping[str, float], records: list[str]) -> dict[str, Any]:
 
 def expected_time(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> Expected:
     """What is expected of a configuration: by the model with its error bar, or what it took at another batch."""
-    (time, measured), off = batches.time_of(layer, config, arch), ratios()
-    if measured or not off:
-        return Expected(time, DEVICE)
+    one, off = batches.known(layer, config, arch), ratios()
+    time = one.microseconds
+    if one.measured or not off:
+        return Expected(time, DEVICE, measured=one.measured)
     return Expected(time, DEVICE, time * min(*off, 1.0), time * max(*off, 1.0), len(off))
