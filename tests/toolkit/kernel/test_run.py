@@ -236,7 +236,16 @@ X = np.ones((1, 4, 4, 32), np.int8)
     ("x", "w", "options", "error", "message"),
     [
         (X, np.ones((32, 3, 3, 16), np.int8), {}, InvalidInput, "w has 16 input channels, x has 32"),
-        (X, np.ones((32, 3, 3, 16), np.int8), {}, InvalidInput, "groups are not supported"),
+        (
+            X,
+            np.ones((32, 3, 3, 16), np.int8),
+            {},
+            InvalidInput,
+            "for 2 groups convolve x[..., 16*g:16*(g+1)] with w[16*",
+        ),
+        (X, np.ones((32, 3, 3, 12), np.int8), {}, InvalidInput, "with as many channels as x"),
+        (X, np.ones((32, 3, 3, 32), np.int8), {"pad": (0, 1, 0, 1)}, InvalidInput, "put zeros around x first"),
+        (X, np.ones((32, 3, 3, 32), np.int8), {"pad": True}, InvalidInput, "pad=True"),
         (X[0], np.ones((32, 3, 3, 32), np.int8), {}, InvalidInput, "x has shape (4, 4, 32)"),
         (X, np.ones((32, 3, 3), np.int8), {}, InvalidInput, "[K,R,S,C]"),
         (X.tolist(), np.ones((32, 3, 3, 32), np.int8), {}, InvalidInput, "x has shape ()"),
@@ -258,6 +267,19 @@ def test_conv2d_refuses(x: Any, w: Any, options: dict[str, Any], error: type[Sub
     with pytest.raises(error) as refused:
         conv2d(x, w, **options)
     assert message in str(refused.value)
+
+
+def test_groups_and_uneven_padding_done_as_conv2d_says_are_exact() -> None:
+    rng = np.random.default_rng(3)
+    x, w = (rng.integers(-8, 8, shape, np.int8) for shape in ((1, 4, 5, 8), (6, 3, 2, 4)))
+    padded = np.pad(x, ((0, 0), (0, 2), (1, 0), (0, 0)))
+    found = [conv2d(padded[..., 4 * g : 4 * (g + 1)], w[3 * g : 3 * (g + 1)], device="emulator") for g in range(2)]
+    right = np.zeros((1, 4, 5, 6), np.int64)
+    for p, q, k, r, s, c in np.ndindex(4, 5, 6, 3, 2, 4):
+        row, col = p + r, q + s - 1
+        if row < 4 and 0 <= col < 5:
+            right[0, p, q, k] += int(x[0, row, col, k // 3 * 4 + c]) * int(w[k, r, s, c])
+    np.testing.assert_array_equal(np.concatenate(found, axis=-1), right)
 
 
 def test_what_the_usual_family_lacks_is_computed_by_another() -> None:

@@ -1,13 +1,17 @@
 """Layers on a GPU, with the driver in Python: which stream they go to, what overlaps, what is refused."""
 
+import ctypes
+import struct
 import types
 
 import cuda.core
 import numpy as np
 import pytest
+from cuda.bindings import driver as bindings
 
 from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput
+from subbyte.gpu import quick
 from subbyte.gpu.borrowed import stream_handle
 from subbyte.gpu.device import CudaDevice
 from subbyte.gpu.driver import CudaError
@@ -61,21 +65,28 @@ def place(fake, monkeypatch):
         arrays[1][:WORDS] = arrays[0][:WORDS] + arrays[2][:WORDS]
 
     driver = fake.Driver({b"cubin": add})
-    driver.streams = []
-    launch = driver.core.launch
+    driver.streams, driver.contexts, driver.refuse = [], [], []
+    for name in ("CUlaunchConfig", "CUlaunchAttribute", "CUlaunchAttributeID", "CUstream"):
+        setattr(driver, name, getattr(bindings, name))
+    driver.cuCtxPushCurrent = lambda context: driver.contexts.append(context) or (0,)
+    driver.cuCtxPopCurrent = lambda: (0, driver.contexts.pop())
 
-    def counted(stream, config, kernel, *pointers):
-        driver.streams.append(int(stream.handle))
+    def launch(config, function, block, extra):
+        """The driver's own function: what it is given as the driver reads it."""
+        if driver.refuse and not driver.contexts:
+            return driver.refuse[0]
+        *geometry, stream, _, count = struct.unpack("7I4xQQI4x", ctypes.string_at(config, 56))
+        pointers = [ctypes.c_uint64.from_address(place).value for place in (ctypes.c_uint64 * 3).from_address(block)]
+        driver.streams.append(stream)
+        driver.overlapping.append(bool(count))
         # working memory begins inside a piece: the fake knows pieces by their first byte
         begins = [max(key for key in driver.memory if key <= pointer) for pointer in pointers]
         for pointer, start in zip(pointers, begins, strict=True):
             driver.memory.setdefault(pointer, driver.memory[start][pointer - start :])
-        return launch(stream, config, kernel, *pointers)
+        driver._run(function, tuple(geometry), pointers)
+        return 0
 
-    driver.core.launch = counted
-    driver.cuStreamGetCtx = lambda stream: (
-        (0, 7) if stream == 4242 else (driver.CUresult.CUDA_ERROR_INVALID_VALUE, None)
-    )
+    monkeypatch.setattr(quick, "native", lambda name, arguments: launch)
     found = GpuPlace.__new__(GpuPlace)
     found.ordinal, found.device = 0, CudaDevice(0, driver)
     return found
@@ -98,11 +109,12 @@ def test_work_goes_to_the_callers_stream(place, monkeypatch):
     assert (driver.memory[out].view(np.uint32)[:WORDS] == 5 + np.arange(WORDS)).all()
     assert driver.streams == [77]
     assert library.made == [((WORDS,), "int32", 77)]
-    library.current = 0  # the default stream, which cuda-core knows by another handle
+    library.current = 0  # the default stream
     layer(x)
-    assert driver.streams == [77, 1]
     layer(x, stream=types.SimpleNamespace(cuda_stream=4242))
-    assert driver.streams == [77, 1, 4242]
+    layer(x, stream=cuda.core.Stream.from_handle(4243))
+    assert driver.streams == [77, 0, 4242, 4243]
+    assert driver.launched == [(1, 1, 1, 32, 1, 1, 0)] * 4
 
 
 def test_nothing_waits(place, monkeypatch):
@@ -125,12 +137,26 @@ def test_layers_of_a_chain_overlap_where_they_can(place, monkeypatch):
 
 
 def test_a_stream_that_is_gone_is_refused(place, monkeypatch):
+    """A closed one says so; a number does not, and the driver would crash on it."""
     layer, _ = _layer(place, monkeypatch)
-    with pytest.raises(
-        InvalidInput, match=r"stream=9999: no stream of this process .CUDA_ERROR_INVALID_VALUE.; give one"
-    ):
-        layer(Array(place), stream=9999)
+    stream = cuda.core.Stream.from_handle(4242)
+    stream.close()
+    for gone, message in ((stream, "stream is closed"), (4242, "a number does not say whether its stream is still")):
+        with pytest.raises(InvalidInput, match=message):
+            layer(Array(place), stream=gone)
     assert place.device.api.streams == []
+
+
+def test_a_thread_with_another_context_gets_it_back(place, monkeypatch):
+    layer, _ = _layer(place, monkeypatch)
+    driver = place.device.api
+    driver.refuse = [201]
+    layer(Array(place))
+    assert driver.streams == [77]
+    assert driver.contexts == []
+    driver.refuse = [int(driver.CUresult.CUDA_ERROR_INVALID_VALUE)]
+    with pytest.raises(CudaError, match="the launch of conv_kernel failed: CUDA_ERROR_INVALID_VALUE"):
+        layer(Array(place))
 
 
 def test_a_device_that_was_reset_is_refused(place, monkeypatch):
@@ -161,10 +187,8 @@ def test_weights_are_freed_with_the_layer(place, monkeypatch):
 
 def test_streams_of_every_library_are_known():
     handle = 0x1234
-    assert stream_handle(handle) == handle
-    named = [types.SimpleNamespace(**{name: handle}) for name in ("cuda_stream", "ptr", "handle")]
+    named = [types.SimpleNamespace(**{name: handle}) for name in ("cuda_stream", "ptr")]
     protocol = types.SimpleNamespace(__cuda_stream__=lambda: (0, handle))
     for stream in (*named, protocol, cuda.core.Stream.from_handle(handle)):
         assert stream_handle(stream) == handle
-    with pytest.raises(InvalidInput, match="stream is a object: must be"):
-        stream_handle(object())
+    assert [stream_handle(number) for number in range(3)] == [0, 1, 2]

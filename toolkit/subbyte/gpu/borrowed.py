@@ -11,9 +11,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from subbyte.errors import InvalidInput
+from subbyte.errors import InvalidInput, shown
 from subbyte.gpu.arrays import library_of
 from subbyte.gpu.seen import CUDA, HOST, Seen
+
+_DEFAULTS = 2
+"""The largest of the numbers that name default streams: 0 and 1 the legacy one, 2 that of the thread."""
 
 
 class Library(Protocol):
@@ -155,17 +158,20 @@ def gpu_number(array: Any) -> int | None:
 
 
 def stream_handle(stream: Any) -> int:
-    """The handle of a stream of any library, or the handle itself. Raises InvalidInput for what is none."""
-    if type(stream) is int and stream >= 0:
+    """The handle of a stream of any library. Raises InvalidInput for what is none, for one that was closed, and for a
+    number: the driver crashes on the handle of a stream that is gone, and only an object says that it is there."""
+    if type(stream) is int and 0 <= stream <= _DEFAULTS:
         return stream
-    if isinstance(stream, int | str | float | None):
-        raise InvalidInput(f"stream={stream!r}: must be a stream of torch, CuPy or cuda-core, or its handle")
     if hasattr(stream, "__cuda_stream__"):
         protocol = stream.__cuda_stream__
-        return int((protocol() if callable(protocol) else protocol)[1])
-    for attribute in ("cuda_stream", "ptr", "handle"):
+        try:
+            return int((protocol() if callable(protocol) else protocol)[1])
+        except RuntimeError:
+            raise InvalidInput("stream is closed: give one that is open") from None
+    for attribute in ("cuda_stream", "ptr"):
         if hasattr(stream, attribute):
             return int(getattr(stream, attribute))
     raise InvalidInput(
-        f"stream is a {type(stream).__name__}: must be a stream of torch, CuPy or cuda-core, or its handle"
+        f"stream={shown(stream)}: must be a stream of torch, CuPy or cuda-core; a number does not say whether its "
+        "stream is still there"
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -27,10 +27,8 @@ from subbyte.gpu.driver import CudaError, DeviceHang, call, describe, load_api, 
 if TYPE_CHECKING:
     from cuda.core import LaunchConfig
 
-
-_DEFAULT_STREAM = 1
-"""The driver's name for the default stream of a context (``CU_STREAM_LEGACY``), where a handle must not be 0."""
-_MOST_QUEUES = 256
+    from subbyte.device.launch import Launch
+    from subbyte.gpu.quick import QuickLaunch
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,6 @@ class CudaDevice:
         self.stream = self.call("cuStreamCreate", self.api.CUstream_flags.CU_STREAM_NON_BLOCKING.value)
         self.queue = self.api.core.Stream.from_handle(int(self.stream))
         """The same stream as cuda-core takes it; it owns nothing."""
-        self._queues: dict[int, Any] = {}
         self._done = self.call("cuEventCreate", self.api.CUevent_flags.CU_EVENT_DISABLE_TIMING.value)
         self._flush: DeviceBuffer | None = None
         self.spun_up = False
@@ -83,14 +80,10 @@ class CudaDevice:
             )
         self.call("cuCtxSetCurrent", self._context)
 
-    def queue_of(self, handle: int) -> Any:
-        """Another library's stream, by its handle, as cuda-core takes it; it owns nothing. 0 is the default stream."""
-        found = self._queues.get(handle)
-        if found is None:
-            if len(self._queues) >= _MOST_QUEUES:
-                self._queues.clear()
-            found = self._queues[handle] = self.api.core.Stream.from_handle(handle or _DEFAULT_STREAM)
-        return found
+    @property
+    def context(self) -> Any:
+        """The primary context, which other libraries use too."""
+        return self._context
 
     def reset(self) -> None:
         """Throw the primary context away after a crash and open a new one; earlier buffers and kernels are gone.
@@ -277,6 +270,12 @@ class CudaFunction:
         self._kernel = device.api.core.Kernel.from_handle(int(handle))
         self._configs: dict[tuple[Any, ...], LaunchConfig] = {}
 
+    def quick(self, launch: Launch) -> QuickLaunch:
+        """A way to launch it on other libraries' streams, again and again."""
+        from subbyte.gpu.quick import QuickLaunch
+
+        return QuickLaunch(self.device, int(self._handle), launch)
+
     @property
     def attributes(self) -> FunctionAttributes:
         """Resources the compiler gave the kernel."""
@@ -305,11 +304,10 @@ class CudaFunction:
         grid: tuple[int, int, int],
         block: tuple[int, int, int],
         shared_bytes: int,
-        pointers: Sequence[int],
+        pointers: list[int],
         overlap: bool = False,
-        queue: Any = None,
     ) -> None:
-        """Enqueue one launch with these pointer arguments on our stream, or on ``queue`` (:meth:`CudaDevice.queue_of`).
+        """Enqueue one launch with these pointer arguments on our stream.
 
         ``overlap``: it may begin before the launch ahead of it has ended; only for kernels that wait for that one
         themselves (``Launch.dependent_launch``).
@@ -317,7 +315,7 @@ class CudaFunction:
         asked = (grid, block, shared_bytes, overlap)
         config = self._configs.get(asked) or self._config(*asked)
         try:
-            self.device.api.core.launch(queue or self.device.queue, config, self._kernel, *pointers)
+            self.device.api.core.launch(self.device.queue, config, self._kernel, *pointers)
         except Exception as error:
             raise refused(f"the launch of {self.entry}", error) from None
 

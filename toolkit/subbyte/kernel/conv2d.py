@@ -6,8 +6,8 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
-from subbyte.arguments import checked
-from subbyte.errors import BuildFailed, InvalidInput, Unsupported
+from subbyte.arguments import checked, is_whole
+from subbyte.errors import BuildFailed, InvalidInput, Unsupported, shown
 from subbyte.kernel.default import own_default
 from subbyte.kernel.execute import device_arch
 from subbyte.kernel.kernel import Kernel, build
@@ -24,7 +24,7 @@ def conv2d(
     w: Any,
     requant: Requantization | Thresholds | None = None,
     *,
-    pad: int = 0,
+    pad: Any = 0,
     stride: int = 1,
     dilation: int = 1,
     device: str = "auto",
@@ -47,8 +47,9 @@ def conv2d(
     ``device``: ``auto``, ``cuda:0`` or ``emulator`` (to which an x on a GPU goes too, through the host). ``arch``
     defaults to that of the GPU used (``sm_90a`` on the CPU), ``config`` to the user's own find on this GPU, of any
     family, else the best one known. ``precision``, such as ``"w1a2"``, says that values are of other types. Kernels are
-    built once and cached. Kernels on bit planes take :class:`~subbyte.numerics.Thresholds` as well. Raises InvalidInput
-    for wrong shapes, dtypes or values, Unsupported with the reason when no kernel covers the convolution.
+    built once and cached. Groups, and padding that differs from side to side, are refused with the way to do them
+    exactly. Kernels on bit planes take :class:`~subbyte.numerics.Thresholds` as well. Raises InvalidInput for wrong
+    shapes, dtypes or values, Unsupported with the reason when no kernel covers the convolution.
     """
     types = Precision.of(precision)
     if isinstance(requant, Thresholds) and types == INT4:
@@ -61,7 +62,20 @@ def conv2d(
     n, h, width, c = (int(size) for size in x.shape)
     k, r, s, depth = (int(size) for size in w.shape)
     if depth != c:
-        raise InvalidInput(f"w has {depth} input channels, x has {c}; w is [K,R,S,C] (groups are not supported)")
+        groups = c // depth
+        said = "w is [K,R,S,C], with as many channels as x [N,H,W,C]"
+        if depth * groups == c and k % groups == 0:  # as a grouped or depthwise layer has it
+            said = (
+                f"for {groups} groups convolve x[..., {depth}*g:{depth}*(g+1)] with w[{k // groups}*g:"
+                f"{k // groups}*(g+1)] for each g and join the results along the channels, which is exact"
+            )
+        raise InvalidInput(f"w has {depth} input channels, x has {c}: {said}")
+    if not is_whole(pad):
+        raise InvalidInput(
+            f"pad={shown(pad)}: expected one integer for all four sides; where they differ, put zeros around x first "
+            "(numpy.pad, torch.nn.functional.pad) and take pad=0, which is exact"
+        )
+    pad = int(pad)
     workload = ConvWorkload(n, h, width, c, k, r, s, pad, stride, dilation, precision=types)
     output = SUMS if requant is None else types.output.name
     resident = gpu_of(x, device, arch) if types == INT4 else None

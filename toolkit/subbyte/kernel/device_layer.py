@@ -17,7 +17,7 @@ from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput
 from subbyte.gpu.borrowed import borrowed, stream_handle
 from subbyte.gpu.seen import HOST, Seen
-from subbyte.kernel.place import Place, Program, Run, check_stream
+from subbyte.kernel.place import Place, Program, Run
 from subbyte.numerics.residual import source_of
 
 WORDS = ("int32", "uint32")
@@ -110,13 +110,13 @@ class DeviceLayer:
     def __call__(self, x: Any, out: Any = None, *, packed: bool | None = None, stream: Any = None) -> Any:
         """Enqueue the layers on ``x``; the result is an array of x's library, or ``out``.
 
-        ``stream`` is a stream of torch, CuPy or cuda-core, or a handle; without it the one on which x's library works
-        now. Raises InvalidInput for an array on another device, of another dtype, size, stride or alignment, and for a
-        stream that is gone; CudaError for a launch that the driver refuses.
+        ``stream`` is a stream of torch, CuPy or cuda-core; without it the one on which x's library works now. Raises
+        InvalidInput for an array on another device, of another dtype, size, stride or alignment, and for a stream that
+        is closed; CudaError for a launch that the driver refuses.
         """
         library = borrowed(x, "x")
         place = self.place
-        queue = library.stream(place.ordinal) if stream is None else self._stream(stream)
+        queue = library.stream(place.ordinal) if stream is None else stream_handle(stream)
         seen = library.look(x, "x", queue)
         words_in = self._takes_words(seen)
         words_out = words_in if packed is None else packed
@@ -139,11 +139,6 @@ class DeviceLayer:
             step.run(addresses, queue, step.overlap)
         del memory  # its library gives it to later work on the same stream alone
         return result if out is not None else library.finished(result, queue)
-
-    def _stream(self, stream: Any) -> int:
-        handle = stream_handle(stream)
-        check_stream(self.place, handle)
-        return handle
 
     def _takes_words(self, seen: Seen) -> bool:
         """Whether an array holds packed words; raises InvalidInput for what is neither these nor values."""

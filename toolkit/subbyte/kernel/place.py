@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.device.launch import Launch
-from subbyte.errors import InvalidInput
 from subbyte.gpu.driver import CudaError
 from subbyte.gpu.seen import HOST
 from subbyte.kernel.execute import EMULATOR, resolve_device
@@ -94,15 +93,12 @@ class GpuPlace:
         function = device.load(program.cubin, launch.entry)
         if launch.shared_bytes:
             function.allow_shared(launch.shared_bytes)
-        grid, block, shared, count = launch.grid, launch.block, launch.shared_bytes, len(launch.arguments)
-        generation = device.generation
+        quick, generation = function.quick(launch), device.generation
 
         def run(addresses: Sequence[int], stream: int, overlap: bool) -> None:
-            assert len(addresses) == count
             if device.generation != generation:
                 raise CudaError("the GPU was reset since: build this again", "CUDA_ERROR_CONTEXT_IS_DESTROYED")
-            device.activate()
-            function.launch(grid, block, shared, addresses, overlap, device.queue_of(stream))
+            quick(addresses, stream, overlap)
 
         return run
 
@@ -144,16 +140,3 @@ def _memory(address: int, dtype: str, count: int) -> NDArray[Any]:
     """``count`` bytes of the host at an address, as they are."""
     held = (ctypes.c_uint8 * count).from_address(address)
     return np.frombuffer(memoryview(held), np.uint8).view(np.dtype(dtype))
-
-
-def check_stream(place: Place, stream: int) -> None:
-    """Raise InvalidInput for a handle that the driver does not know, where it is given by number: work would go to a
-    stream that is gone."""
-    if isinstance(place, GpuPlace) and stream > 2:  # 0 to 2 name default streams
-        device = place.device
-        device.activate()
-        try:
-            device.call("cuStreamGetCtx", stream)
-        except CudaError as error:
-            raise InvalidInput(f"stream={stream}: no stream of this process ({error.code}); give one that is open"
-                               ) from None  # fmt: skip

@@ -34,7 +34,7 @@ from subbyte.workload import workload as workload_named
 if TYPE_CHECKING:
     from subbyte.kernel.chain import Chain
 
-FORMAT, SCHEMA = "subbyte.chain", 1
+FORMAT, SCHEMA = "chain of subbyte", 1
 _LARGEST_TEXT = 64 << 20
 
 

@@ -22,6 +22,7 @@ from subbyte.workload import ConvWorkload
 from subbyte.workload.precision import SUMS
 
 GIVES = ("packed", "int8", "float")
+_PACK, _CONV2D, _UNPACK = (getattr(torch.ops.subbyte, name).default for name in ("pack", "conv2d", "unpack"))
 PACKED_FORM = "nhwcnc"
 """The form of words that layers hand on, unless another is asked for."""
 
@@ -127,11 +128,11 @@ class Conv2d(torch.nn.Module):
             if tuple(x.shape) != (wl.n, wl.c, wl.h, wl.w):
                 raise InvalidInput(f"x has shape {list(x.shape)}: this layer is built for {[wl.n, wl.c, wl.h, wl.w]} "
                                    "[N,C,H,W]; make one for each input size")  # fmt: skip
-            x = torch.ops.subbyte.pack(x.permute(0, 2, 3, 1), self.thresholds, self.reads, self.arch)
-        words = torch.ops.subbyte.conv2d(x, self.weight, self.requantization, self.kernel)
+            x = _PACK(x.permute(0, 2, 3, 1), self.thresholds, self.reads, self.arch)
+        words = _CONV2D(x, self.weight, self.requantization, self.kernel)
         if self.gives == "packed":
             return words
-        values = torch.ops.subbyte.unpack(words, self.shape, self.writes, self.arch, self.element)
+        values = _UNPACK(words, self.shape, self.writes, self.arch, self.element)
         values = values.permute(0, 3, 1, 2)
         return values * self.output_scale if self.gives == "float" else values
 
