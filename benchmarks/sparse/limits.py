@@ -91,7 +91,7 @@ def measure(texts: Path, out: Path, rounds: int) -> int:
             plan = kernel.plan
             resources = read_resources(result[1], plan.arch, plan.launch.block[0], plan.shared_bytes)
             gpu = GpuKernel(result[0], plan.launch, device)
-            gpu.run(cell.inputs(kernel))
+            gpu.time(ROUND, cell.inputs(kernel))  # not run(): without a kind of instruction outputs are nobody's
             opened.append(({**about, "local_bytes": resources.local_bytes, "samples": []}, gpu))
         for turn in range(rounds):
             for about, gpu in opened if turn % 2 == 0 else reversed(opened):

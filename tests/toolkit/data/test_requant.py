@@ -215,7 +215,9 @@ def test_a_residual_is_added_before_rounding():
         wanted = min(max((product + (1 << (int(shift[k]) - 1))) >> int(shift[k]), -8), 7)
         assert requant.apply(acc, residual)[place] == wanted
     assert requant.words(64).shape == (4, 64)
-    assert requant.fixed_words(64, 8) is None
+    assert requant.fixed_words(64, 8) is None  # shifts beyond 24
+    assert Requantization.from_scale(0.01, k=count, added=0.5).fixed_words(64, 8).shape == (4, 64)
+    assert Requantization.from_scale(0.01, k=count, added=200.0).fixed_words(64, 8) is None  # 31 bits
     for wrong in (None, residual[:, 1:]):
         with pytest.raises(InvalidInput, match="residual"):
             requant.apply(acc, wrong)

@@ -25,8 +25,7 @@ from subbyte.numerics.fusion import SEPARATOR, Fusion, base_of
 from subbyte.numerics.requant import check_clip
 from subbyte.workload.conv import ConvWorkload
 
-GENERAL = "general"
-REQUANT_FORMS = ("fixed", GENERAL)
+REQUANT_FORMS = ("fixed", "general")
 
 
 def make_plan(workload: Any, config: Any, arch: Arch | str, output: str | None, clip: Any, requant: str) -> Plan:
@@ -47,8 +46,6 @@ def make_plan(workload: Any, config: Any, arch: Arch | str, output: str | None, 
     ends = (types.output.least, types.output.largest) if clip is None else check_clip(clip, types.output)
     target = arch if isinstance(arch, Arch) else arch_named(arch)
     fusion = Fusion.of(given + fused)
-    if fusion.added is not None:
-        requant = GENERAL  # the residual's multiplier is one more
     plan = family.plan(workload, config, target, given + fused, ends, requant)
     reason = family.check(plan) if family.can_fuse(fusion) else f"output: {who_fuses(fusion)}"
     if reason is not None:

@@ -18,6 +18,7 @@ from subbyte.errors import InvalidInput, Unsupported
 from subbyte.families.base import Plan
 from subbyte.families.registry import family_of
 from subbyte.files import replace_file
+from subbyte.numerics.fusion import base_of
 from subbyte.numerics.thresholds import LINE, THRESHOLDS
 from subbyte.workload.conv import BATCH_GROUP
 from subbyte.workload.coverage import four_bits_alone, int4_alone
@@ -49,6 +50,11 @@ def export(kernel: Kernel, folder: Path) -> list[Path]:
     Files of the same stem are replaced. Raises InvalidInput when the folder cannot be written.
     """
     plan = kernel.plan
+    if kernel.fusion.added is not None:
+        raise Unsupported(
+            f"export of {plan.workload}: C headers are not written for kernels that add values ({kernel.output}); take "
+            f"one of output {base_of(kernel.output)}"
+        )
     if missing := [name for name in _names(plan) if name not in _sections(plan)]:
         types = plan.workload.precision
         raise Unsupported(

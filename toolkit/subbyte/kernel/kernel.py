@@ -166,9 +166,7 @@ class Kernel:
                 f"residual: the requantization {said} (added=), this kernel's output is {self.output}; one that adds "
                 f"values is such as {self.workload.precision.output.name}+addint4"
             )
-        fixed, fast = replace(self.plan, requant="fixed"), None
-        if requant.added is None:
-            fast = operands.fast_words(fixed.parameter_form, self.workload, requant)
+        fast = operands.fast_words(replace(self.plan, requant="fixed").parameter_form, self.workload, requant)
         plan = replace(self.plan, clip=requant.clip, requant="general" if fast is None else "fixed")
         return self if plan == self.plan else Kernel(plan, reason=self.reason)
 

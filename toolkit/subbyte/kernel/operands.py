@@ -27,7 +27,7 @@ from subbyte.numerics import (
 )
 from subbyte.numerics.arrays import Words, check_array
 from subbyte.numerics.float_requant import LARGEST_PRODUCT, LINE_SCALE_LOG2
-from subbyte.numerics.fusion import ADDED_FORM, Fusion
+from subbyte.numerics.fusion import ADDED, Fusion
 from subbyte.numerics.layout import BLOCK_WORDS, pad_axis
 from subbyte.numerics.pixel_blocks import BlockForm
 from subbyte.numerics.pixel_strips import StripForm
@@ -110,7 +110,7 @@ def parameter_words(
             return _sized(argument, found)
     if not isinstance(requant, Requantization):
         raise InvalidInput("this kernel multiplies and rounds sums: expected a Requantization, not Thresholds")
-    if argument.form in ("general", ADDED_FORM):
+    if argument.form.removesuffix(ADDED) == "general":
         return _sized(argument, requant.words(workload.padded_filters))
     words = fast_words(argument.form, workload, requant)
     if words is None:
@@ -141,7 +141,7 @@ def fast_words(form: str, workload: ConvWorkload, requant: Requantization) -> ND
         # Counted in products of int4 values: of other types a sum is as large as that of more or fewer of them.
         terms = ceil_div(accumulator_bound(workload), LARGEST_PRODUCT)
         return float_words(requant, padded, int(form.removeprefix(FLOAT)), terms)
-    return requant.fixed_words(padded, int(form.removeprefix("fixed")))
+    return requant.fixed_words(padded, int(form.removesuffix(ADDED).removeprefix("fixed")))
 
 
 def output_values(argument: Argument, workload: ConvWorkload, words: NDArray[Any], pool: int = 1) -> NDArray[Any]:

@@ -23,8 +23,8 @@ from subbyte.workload.conv import ConvWorkload
 from subbyte.workload.operand import Operand
 
 SEPARATOR = "+"
-ADDED_FORM = "general.added"
-"""Form of parameters with a fourth row: the multipliers of the values that are added."""
+ADDED = ".added"
+"""Behind the form of parameters with a fourth row: the multipliers of the values that are added."""
 _KEEP = "keep"
 _PART = re.compile(
     r"pool(?P<pool>[1-9]\d*)(?P<after>after)?|add(?P<by>pool[1-9]\d*x)?(?P<channels>[1-9]\d*)(?P<wide>b32)?|"

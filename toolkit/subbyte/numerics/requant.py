@@ -108,24 +108,30 @@ class Requantization:
         The fixed form is one multiplication: the upper 32 bits of ``acc * 2^scale_log2 * row0 + offset``, where
         ``scale_log2`` is what the matrix instruction multiplied the sums by and the 64-bit offset (rows 1 and 2, low
         and high word) holds bias and rounding. It equals :meth:`apply` for every int32 value of the scaled sum when
-        shift <= 32 - scale_log2, row 0 fits 31 bits and the offset 62.
+        shift <= 32 - scale_log2, row 0 fits 31 bits and the offset 62. Where a residual is added, row 3 is what it is
+        multiplied by, times 2^scale_log2 like the sum, and fits 31 bits too.
         """
         check_padded(k_padded, self.channels)
-        if self.added is not None:
-            return None
         scale_log2 = whole(scale_log2, "scale_log2", 0, MOST_SCALED)
         shift, multiplier = self.shift.astype(np.int64), self.multiplier.astype(np.int64)
         spare = FIXED_BITS - scale_log2 - shift
         if spare.min() < 0 or np.any(multiplier >= np.int64(1) << (31 - np.minimum(spare, 31))):
             return None
-        buffer = np.zeros((3, k_padded), dtype=np.int32)
+        buffer = np.zeros((3 if self.added is None else 4, k_padded), dtype=np.int32)
+        limit = 1 << 62
+        if self.added is not None:
+            added = self.added.astype(np.int64) << np.minimum(spare, 31)
+            if np.any(np.abs(added) >= np.int64(1) << 31):
+                return None
+            buffer[3, : self.channels] = added
+            limit = 1 << 61  # room for the residual's product
         for channel in range(self.channels):
             factor = int(multiplier[channel]) << int(FIXED_BITS - shift[channel])
             offset = int(self.bias[channel]) * factor + (1 << (FIXED_BITS - 1))
-            if abs(offset) >= 1 << 62:
+            if abs(offset) >= limit:
                 return None
             high, low = divmod(offset, 1 << 32)
-            buffer[:, channel] = factor >> scale_log2, low - (low >> 31 << 32), high
+            buffer[:3, channel] = factor >> scale_log2, low - (low >> 31 << 32), high
         return buffer
 
     def words(self, k_padded: int) -> Int32Array:
@@ -183,8 +189,9 @@ class Requantization:
         within = all(_error(*pair, float(v)) <= FIXED_TOLERANCE for pair, v in zip(pairs, scales, strict=True))
         if added is not None:
             factors = _factors(added, scales.size)
-            both = zip(scales, factors, strict=True)
-            pairs = [_beside(_dyadic(float(value)), float(factor)) for value, factor in both]
+            if not within or np.abs(factors).max() > 1.0:
+                both = zip(scales, factors, strict=True)
+                pairs = [_beside(_dyadic(float(value)), float(factor)) for value, factor in both]
         elif not within or max(multiplier for multiplier, _ in pairs) > MULTIPLIER_MAX:
             pairs = [_dyadic(float(value)) for value in scales]
         multiplier, shift = (np.array(column, dtype=np.int32) for column in zip(*pairs, strict=True))

@@ -35,7 +35,10 @@ def requantize(
     rows = [T.cast(parameter, "int64") for parameter in parameters]
     if plan.requant == "fixed":
         offset = rows[1] if len(rows) == 2 else (rows[2] << T.int64(32)) | (rows[1] & T.int64(0xFFFFFFFF))
-        result = T.cast((T.cast(value, "int64") * rows[0] + offset) >> T.int64(32), "int32")
+        total = T.cast(value, "int64") * rows[0] + offset
+        if residual is not None:  # times what the matrix instruction multiplied the sums by
+            total = total + T.cast(residual << T.int32(plan.atom.scale_log2), "int64") * rows[3]
+        result = T.cast(total >> T.int64(32), "int32")
     else:
         bias, multiplier, shift, *factor = rows
         total = T.cast(value >> T.int32(plan.atom.scale_log2), "int64") + bias

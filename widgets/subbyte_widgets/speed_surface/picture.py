@@ -131,7 +131,7 @@ def _lines(drawing: Drawing) -> list[str]:
             drawn.append(element("path", class_=class_, d=_path(points)))
         else:
             drawn.append(element("path", class_=f"{class_} dot", d=f"M{x:.1f} {y - 6:.1f}l6 6l-6 6l-6 -6z"))
-        drawn.append(text(x + 9, y - 6 - NAMES * number, one.path, "level"))
+        drawn.append(text(x + 9, y - 6 - NAMES * number * (len(points) > 1), one.path, "level"))
     return drawn
 
 

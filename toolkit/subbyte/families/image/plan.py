@@ -51,6 +51,16 @@ class ImagePlan:
         return one.with_activations(self.workload.precision.activations.least < 0, first=False)
 
     @property
+    def by_line(self) -> bool:
+        """Sums are rounded in floating point, by one line for each channel."""
+        return self.requant == "fixed"
+
+    @property
+    def parameter_rows(self) -> int:
+        """Parameters of an output channel."""
+        return 3
+
+    @property
     def layout(self) -> str:
         """Of activations and outputs in memory."""
         return self.config.layout

@@ -20,7 +20,7 @@ from subbyte.device.atoms import Atom, atom
 from subbyte.device.launch import Argument, Launch
 from subbyte.families.mma.config import MmaConfig
 from subbyte.families.shared.axis import Axis, Index
-from subbyte.numerics.fusion import ADDED_FORM, Fusion
+from subbyte.numerics.fusion import ADDED, Fusion
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
 from subbyte.workload.operand import Operand
 from subbyte.workload.precision import SUMS
@@ -335,9 +335,8 @@ class Plan:
     @property
     def parameter_form(self) -> str:
         """Form of the requantization parameters."""
-        if self.added is not None:
-            return ADDED_FORM
-        return f"fixed{self.atom.scale_log2}" if self.requant == "fixed" else "general"
+        form = f"fixed{self.atom.scale_log2}" if self.requant == "fixed" else "general"
+        return form if self.added is None else form + ADDED
 
     @cached_property
     def added(self) -> Operand | None:

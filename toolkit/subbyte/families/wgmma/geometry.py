@@ -46,6 +46,11 @@ class WgmmaGeometry:
         return Fusion.of(self.output).added
 
     @property
+    def by_line(self) -> bool:
+        """Sums are rounded in floating point, by one line for each channel: not where values are added."""
+        return self.requant == "fixed" and self.added is None
+
+    @property
     def parameter_rows(self) -> int:
         """Parameters of an output channel."""
         return 3 if self.added is None else 4

@@ -16,7 +16,7 @@ from subbyte.families.wgmma import halves
 from subbyte.families.wgmma.geometry import Index
 from subbyte.families.wgmma.listed import ListForm
 from subbyte.families.wgmma.memory import PIXEL_BYTES, WgmmaMemory
-from subbyte.numerics.fusion import ADDED_FORM
+from subbyte.numerics.fusion import ADDED
 from subbyte.numerics.weight_blocks import allowed_blocks
 from subbyte.workload.conv import BATCH_GROUP, ceil_div
 from subbyte.workload.precision import SUMS
@@ -93,7 +93,7 @@ class WgmmaPlan(WgmmaMemory):
     @property
     def sums_begun(self) -> bool:
         """Sums begin with the parameter that is added to them."""
-        return bool(self.knobs.early_parameters) and self.output != SUMS and self.requant == "fixed"
+        return bool(self.knobs.early_parameters) and self.output != SUMS and self.by_line
 
     @property
     def first_copies(self) -> int:
@@ -236,9 +236,10 @@ class WgmmaPlan(WgmmaMemory):
     @property
     def parameter_form(self) -> str:
         """Form of the requantization parameters."""
-        if self.added is not None:
-            return ADDED_FORM
-        return f"float{self.atom.scale_log2}" if self.requant == "fixed" else "general"
+        if self.by_line:
+            return f"float{self.atom.scale_log2}"
+        form = f"fixed{self.atom.scale_log2}" if self.requant == "fixed" else "general"
+        return form if self.added is None else form + ADDED
 
     @cached_property
     def launch(self) -> Launch:

@@ -130,7 +130,7 @@ class Target:
             words = [T.cast(self.block.shared[place], "int32") for place in places]
         else:
             words = [T.cast(self.own[2 * row + parity], "int32") for row in range(plan.parameter_rows)]
-        if plan.requant == "fixed":
+        if plan.by_line:
             added, *factors = words
             floats = [T.reinterpret("float32", word) for word in factors]
             return [bind(name, v) for name, v in zip(("added", "factor", "offset"), (added, *floats), strict=True)]
@@ -157,7 +157,7 @@ class Target:
     def signed(self) -> bool:
         """What :meth:`requantized` gives saturates to -8..7; else to 0..15: the values of a uint4 output, or with the
         fixed form those of an int4 one plus 8."""
-        return self.block.plan.requant != "fixed" and signed_output(self.block.plan)
+        return not self.block.plan.by_line and signed_output(self.block.plan)
 
     def residual(self, pixel: Any, image: int) -> list[Any]:
         """What is added to the sums of the thread's two channels, of a pixel of the tile iteration and the first or
@@ -176,14 +176,14 @@ class Target:
         """The requantized int32 of one accumulator, with what is added to it, not saturated yet: the value, or with the
         fixed form that of an int4 output plus 8."""
         plan, value = self.block.plan, self._sum(sums, register)
-        if plan.requant != "fixed":
+        if not plan.by_line:
             return requantize(plan, value, parameters, residual=residual)
         added, factor, offset = parameters
         return by_float(plan, value if plan.sums_begun else value + added, factor, offset)
 
     def finished(self, word: Any) -> Any:
         """Eight packed values as they are stored."""
-        return finished(self.block.plan, word) if self.block.plan.requant == "fixed" else word
+        return finished(self.block.plan, word) if self.block.plan.by_line else word
 
     def inside(self, pixel: Any, end: Any, ragged: bool, row: int | None = None) -> Any:
         """The output has this pixel of the tile iteration (which lies in fragment row ``row``, where that is known)."""

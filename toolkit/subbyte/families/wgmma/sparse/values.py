@@ -17,8 +17,14 @@ def sparse_values(workload: ConvWorkload) -> dict[str, Values]:
 
 
 def searched_sparse_values(workload: ConvWorkload) -> dict[str, Values]:
-    """The same for searches, with what the estimate does not look at."""
-    return _of_sparse(workload, searched_values(workload))
+    """The same for searches, with what the estimate does not look at: two producers, and where rows come anew in each
+    tile iteration the weights of all kernel rows ahead."""
+    lists = _of_sparse(workload, searched_values(workload))
+    if workload.r > 1:
+        lists["producers"] = (1, 2)
+        if {0, 3} & set(lists.get("row_reuse", ())):
+            lists["resident"] = (*lists["resident"], 2)
+    return lists
 
 
 def _of_sparse(workload: ConvWorkload, lists: dict[str, Values]) -> dict[str, Values]:
