@@ -47,9 +47,9 @@ def conv2d(
     ``device``: ``auto``, ``cuda:0`` or ``emulator`` (to which an x on a GPU goes too, through the host). ``arch``
     defaults to that of the GPU used (``sm_90a`` on the CPU), ``config`` to the user's own find on this GPU, of any
     family, else the best one known. ``precision``, such as ``"w1a2"``, says that values are of other types. Kernels are
-    built once and cached. Groups and padding that differs from side to side are refused with the way to do them exactly.
-    Kernels on bit planes take :class:`~subbyte.numerics.Thresholds` as well. Raises InvalidInput
-    for wrong shapes, dtypes or values, Unsupported with the reason when no kernel covers the convolution.
+    built once and cached. Groups and padding that differs from side to side are refused with the way to do them
+    exactly. Kernels on bit planes take :class:`~subbyte.numerics.Thresholds` as well. Raises InvalidInput for wrong
+    shapes, dtypes or values, Unsupported with the reason when no kernel covers the convolution.
     """
     types = Precision.of(precision)
     if isinstance(requant, Thresholds) and types == INT4:
