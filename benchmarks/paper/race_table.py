@@ -1,26 +1,45 @@
-"""The tables of the judging race: every number is computed from the records in ``results/races`` alone;
-``notes/searching.md`` says which landscapes count and what was fixed before."""
+"""The tables of the judging race: every number is computed from the records in ``results/races`` alone, those of
+others' kernels from its folder ``foreign``; ``notes/searching.md`` says which landscapes count and what was fixed
+before."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from subbyte.analysis import Comparison, LandscapeFacts, Race, Standing
+from subbyte.records.foreign import FOREIGN
 
 SEEN = {("resnet50.stage2@8", "paper"), ("resnet50.stage3@8", "paper"), ("resnet50.stage2@8", "extended")}
 """Landscapes that were looked at during development; they are reported and not counted."""
-MARKS = {"paper": (25, 50, 100), "extended": (50, 100, 200)}
-BASELINES = ("random", "autotvm", "kernel_tuner:genetic_algorithm", "optuna:tpe")
+SEEN_OF_OTHERS = {"convolution_milo-a100", "convolution_milo-a4000", "convolution_milo-mi250x"}
+MARKS = (25, 50, 100, 200)
+DEFAULT, PLAIN = "auto", "auto:prior=off"
+"""The default search, and the same without what it knows of a plan's cycles."""
+BASELINES = ("random", "autotvm", "kernel_tuner:genetic_algorithm", "kernel_tuner:simulated_annealing",
+             "kernel_tuner:pso", "kernel_tuner:adaptive_tabu_greywolf", "optuna:tpe")  # fmt: skip
 CONTROLS = ("diverse:scope=parent:measure=random", "diverse:measure=score", "autotvm:filter=3")
 
 
 def tables(folder: Path) -> str:
     """All tables, or one line when there is no record."""
-    files = sorted(folder.glob("*.json.gz"))
-    if not files:
+    own, foreign = (_races(where) for where in (folder, folder / "foreign"))
+    if own is None:
         return "No race has been recorded yet: `python benchmarks/paper race`."
-    race = Race.join([Race.load(file) for file in files])
-    return "\n\n".join([provenance(race), default_table(race), claim_table(race), standings_table(race)])
+    parts = [provenance(own, "results/races/"), default_table(own, DEFAULT)]
+    if PLAIN in own.participants:
+        parts.append(default_table(own, PLAIN))
+    if foreign is not None:
+        parts += [provenance(foreign, "results/races/foreign/"), default_table(foreign, DEFAULT)]
+    parts += [claim_table(own), standings_table(own)]
+    return "\n\n".join(parts + ([standings_table(foreign)] if foreign is not None else []))
+
+
+def _races(folder: Path) -> Race | None:
+    """The races in a folder as one; None where there is none."""
+    files = sorted(folder.glob("*.json.gz"))
+    return Race.join([Race.load(file) for file in files]) if files else None
 
 
 def judged(race: Race, kind: str | None = None) -> list[LandscapeFacts]:
@@ -28,34 +47,39 @@ def judged(race: Race, kind: str | None = None) -> list[LandscapeFacts]:
     return [f for f in race.landscapes if (f.workload, f.kind) not in SEEN and kind in (None, f.kind)]
 
 
-def provenance(race: Race) -> str:
+def provenance(race: Race, where: str) -> str:
     """What ran where, with which versions."""
     software = ", ".join(f"{name} {version}" for name, version in sorted(race.versions.items()))
     seeds = max(standing.runs for standing in race.standings)
     return (
-        f"{len(race.landscapes)} landscapes, {len(race.participants)} participants, {seeds} seeds, {race.trials} "
-        f"trials, {race.created[:10]}; {software}. Records: `results/races/`, made by `python benchmarks/paper race`."
+        f"{len(race.landscapes)} landscapes, {len(race.participants)} participants, at most {seeds} seeds, "
+        f"{race.trials} trials, {race.created[:10]}; {software}. Records: `{where}`, made by "
+        "`python benchmarks/paper race`."
     )
 
 
-def default_table(race: Race) -> str:
-    """The default strategy against each baseline, by the fraction of the optimum at given trials."""
+def default_table(race: Race, search: str) -> str:
+    """A search against each baseline, by the fraction of the optimum at given trials."""
+    without = " It starts without the estimate of a plan's cycles." if search == PLAIN else ""
     text = (
-        "`auto` against others: difference of the fraction of the optimum after so many trials, as a share of the\n"
-        "other's, paired by seed, with 95 % intervals. **Beaten**: the interval lies above 0. (seen): looked at in\n"
-        "development."
+        f"`{search}`: its fraction of the optimum after so many trials, then the difference to others as a share of\n"
+        "theirs, paired by seed, with 95 % intervals. **Beaten**: the interval lies above 0; *ahead*: it lies below;\n"
+        f"(seen): looked at in development.{without}"
     )
-    lines = [text, "", _line("landscape", "trials", *BASELINES), "| --- | ---: |" + " --- |" * len(BASELINES)]
+    baselines = [other for other in BASELINES if other in race.participants]
+    heads = ("landscape", "trials", f"`{search}`", *baselines)
+    lines = [text, "", _line(*heads), "| --- | ---: | ---: |" + " --- |" * len(baselines)]
     for facts in race.landscapes:
-        for mark in MARKS[facts.kind]:
-            cells = [_beaten(race.duel("auto", other, [facts.name], at=mark)) for other in BASELINES]
-            seen = " (seen)" if (facts.workload, facts.kind) in SEEN else ""
-            lines.append(_line(f"{facts.workload}, {facts.kind}{seen}", str(mark), *cells))
-    for kind, marks in MARKS.items():
+        for mark in MARKS:
+            own = f"{race.fractions(facts.name, search)[:, mark - 1].mean():.3f}"
+            cells = [_beaten(race.duel(search, other, [facts.name], at=mark)) for other in baselines]
+            lines.append(_line(_where(facts), str(mark), own, *cells))
+    for kind in dict.fromkeys(facts.kind for facts in race.landscapes if facts.kind != FOREIGN):
         names = [facts.name for facts in judged(race, kind)]
-        for mark in marks if len(names) > 1 else ():
-            cells = [_beaten(race.duel("auto", other, names, at=mark)) for other in BASELINES]
-            lines.append(_line(f"{len(names)} judged of the {kind} space", str(mark), *cells))
+        for mark in MARKS if len(names) > 1 else ():
+            own = f"{np.mean([race.fractions(name, search)[:, mark - 1].mean() for name in names]):.3f}"
+            cells = [_beaten(race.duel(search, other, names, at=mark)) for other in baselines]
+            lines.append(_line(f"{len(names)} judged of the {kind} space", str(mark), own, *cells))
     return "\n".join(lines)
 
 
@@ -72,9 +96,8 @@ def claim_table(race: Race) -> str:
         "| --- | --- | ---: | --- | --- |",
     ]
     for facts in race.landscapes:
-        seen = " (seen)" if (facts.workload, facts.kind) in SEEN else ""
         made = race.duel("diverse", "autotvm", [facts.name])
-        lines.append(_claim("diverse", f"{facts.workload}, {facts.kind}{seen}", made))
+        lines.append(_claim("diverse", _where(facts), made))
     lines.append(_claim("diverse", f"{len(names)} judged together", main_one))
     for control in CONTROLS:
         made = race.duel(control, "autotvm", names, pairs=len(CONTROLS))
@@ -104,9 +127,22 @@ def _standing(race: Race, s: Standing) -> str:
     numbers = [f"{value:.3f}" for value in s.fractions.values()]
     models = ["-" if value is None else f"{value:.2f}"
               for value in (s.hamming, s.spearman, s.recall, s.holdout, s.found)]  # fmt: skip
-    where = f"{facts.workload}, {facts.kind}"
-    cells = [where, f"`{s.participant}`", f"{s.area:.4f} ({s.area_error:.4f})", *numbers, *reach, *models]
+    cells = [
+        _where(facts, marked=False),
+        f"`{s.participant}`",
+        f"{s.area:.4f} ({s.area_error:.4f})",
+        *numbers,
+        *reach,
+        *models,
+    ]
     return _line(*cells)
+
+
+def _where(facts: LandscapeFacts, marked: bool = True) -> str:
+    """A landscape in a table: its layer and space, or the kernel and device of others; ``marked`` if it was seen."""
+    what = facts.name if facts.kind == FOREIGN else f"{facts.workload}, {facts.kind}"
+    seen = (facts.workload, facts.kind) in SEEN or facts.name in SEEN_OF_OTHERS
+    return f"{what} (seen)" if marked and seen else what
 
 
 def _line(*cells: str) -> str:
@@ -116,7 +152,7 @@ def _line(*cells: str) -> str:
 def _beaten(made: Comparison) -> str:
     assert made.interval is not None
     text = f"{_percent(made.difference)} ({_percent(made.interval.low)} to {_percent(made.interval.high)})"
-    return f"**{text}**" if made.interval.low > 0 else text
+    return f"**{text}**" if made.interval.low > 0 else f"*{text}*" if made.interval.high < 0 else text
 
 
 def _claim(name: str, where: str, made: Comparison) -> str:

@@ -60,11 +60,11 @@ BIT_PLANES: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "bmma, direct, plain layout, sums": (
         "n9h3w4c130k70r3s3p1:w1a1", "bmma-brw2-bcw2-wrt4-wct4-ch1-ri1-direct-nhwc", "sm_80", {"output": "int32"},
     ),
-    "few channels": ("n8h14w20c3k64r7s7p3u2", "stem-tr2-oc64-co2-sg1", "sm_90a", {}),
+    "few channels": ("n8h14w20c3k64r7s7p3u2", "stem-rw2-tg2-oc64-co2-sg1-tu1", "sm_90a", {}),
     "few channels, phases, segments, turns": (
-        "n9h12w37c3k64r3s3p1", "stem-tr2-oc64-co2-sg2-tu4", "sm_90a", {"clip": [0, 7]},
+        "n9h12w37c3k64r3s3p1", "stem-rw2-tg2-oc64-co2-sg2-tu4-bu2", "sm_90a", {"clip": [0, 7]},
     ),
-    "few channels, sums": ("n2h7w7c7k256r1s1p0", "stem-tr2-oc128-co1-sg1", "sm_90a", {"output": "int32"}),
+    "few channels, sums": ("n2h7w7c7k256r1s1p0", "stem-rw2-tg1-oc128-co1-sg1-tu1", "sm_90a", {"output": "int32"}),
     "popc": ("n9h4w6c200k70r3s3p1u2:w3a2", "popc-brw2-bcw2-wrt2-wct4-ch1-ri1", "sm_90a", {}),
     "popc, each word, direct": (
         "n9h2w4c256k70r3s3p1:w2a2:offset.bipolar:minus", "popc-brw2-bcw2-wrt4-wct4-ch2-ri0-direct-cs0", "sm_75",

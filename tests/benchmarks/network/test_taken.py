@@ -11,7 +11,7 @@ import pytest
 from benchmarks.network import taken
 
 CELL = "n8h224w224c3k64r7s7p3u2"
-FAST, SLOW, ONCE = "stem-tr4-oc32-co1-sg7", "stem-tr2-oc64-co1-sg7", "stem-tr1-oc64-co1-sg7"
+FAST, SLOW, ONCE = "stem-rw4-tg1-oc32-co1-sg7-tu1", "stem-rw2-tg1-oc64-co1-sg7-tu1", "stem-rw1-tg1-oc64-co1-sg7-tu1"
 
 
 def record(path: Path, times: dict[str, float], form: str = taken.FORMAT) -> Path:
@@ -37,7 +37,7 @@ def test_the_slower_time_of_the_fastest_that_two_records_have_is_taken(package: 
     one = record(package / "one.json", {FAST: 5.0, SLOW: 5.1, ONCE: 4.0})
     assert take(package, one, record(package / "two.json", {FAST: 5.4, SLOW: 5.2})) == 0
     found = json.loads((package / "kernel/best.json").read_text(encoding="utf-8"))[CELL]
-    assert (found["microseconds"], found["config"]["tile_rows"], found["warp"]) == (5.2, 2, {"config": {}})
+    assert (found["microseconds"], found["config"]["turn_rows"], found["warp"]) == (5.2, 2, {"config": {}})
     assert found["source"] == "benchmarks/results/warpgroup/two.json"
 
 

@@ -11,6 +11,7 @@ import subbyte
 from benchmarks.paper import race_table as tables
 from benchmarks.paper import table
 from subbyte.analysis import LandscapeFacts, Race, Run
+from subbyte.errors import BrokenRecord
 from subbyte.measure.fake import FakeRunner
 from subbyte.tune import Landscape
 
@@ -41,16 +42,26 @@ def test_the_race_keeps_complete_seeds_only(search_race, tmp_path, monkeypatch, 
     assert "kernel-tuner" in race.versions
     assert search_race.main([*arguments, "--participants", *who, "--seeds", "2", "--limit", "-1"]) == 1
     assert "0 of 2 seeds are complete" in capsys.readouterr().out
+    with monkeypatch.context() as here:
+        here.setattr(search_race, "get_context", lambda kind: multiprocessing.dummy)
+        assert search_race.main([*arguments, "--participants", "autotvm", "random", "--seeds", "1"]) == 0
+    again = Race.load(tmp_path / "out" / "small.json.gz")  # what others did is kept
+    assert again.participants == ("random", "autotvm", *who[1:])
+    assert [run.seed for run in again.runs_of("small", "random")] == [0]
+    assert again.runs_of("small", search_race.TPE)[1].to_dict() == race.runs_of("small", search_race.TPE)[1].to_dict()
+    with pytest.raises(BrokenRecord, match="another landscape or number of trials"):
+        search_race.joined(made_up("n8h7w7c64k64r3s3p1", "paper"), again)
     assert search_race.main(["--landscapes", "nowhere", "-o", str(tmp_path)]) == 2
 
 
 def made_up(workload, kind, trials=200, seeds=8):
     """A record in which `auto` is far ahead and everybody else alike."""
     facts = LandscapeFacts(f"{workload}.{kind}", workload, "spec", "H200", "sm_90a", kind, "0", 900, 0, 10.0)
-    rng = np.random.default_rng(0)
-    names = ("auto", *tables.BASELINES, "diverse", *tables.CONTROLS)
+    others = "auto:prior=off" if kind != "foreign" else "auto:wide=0"
+    names = ("auto", others, *tables.BASELINES, "diverse", *tables.CONTROLS)
     runs = []
     for name in names:
+        rng = np.random.default_rng(0)
         for seed in range(seeds):
             end = (0.95 if name == "auto" else 0.8) + rng.normal(0, 0.001)
             runs.append(Run(facts.name, name, seed, tuple([10.0 / end] * trials), trials, 0))
@@ -59,7 +70,8 @@ def made_up(workload, kind, trials=200, seeds=8):
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    (tmp_path / "races").mkdir()
+    (tmp_path / "races" / "foreign").mkdir(parents=True)
+    made_up("convolution_milo-a100", "foreign").save(tmp_path / "races" / "foreign" / "a100.json.gz")
     for workload, kind in (("resnet50.stage2@8", "paper"), ("resnet50.stage4@8", "paper"),
                            ("resnet50.stage5@8", "paper"), ("resnet50.stage5@8", "extended")):  # fmt: skip
         made_up(workload, kind).save(tmp_path / "races" / f"{workload}.{kind}.json.gz")
@@ -80,12 +92,14 @@ def test_tables_are_computed_from_the_records(place, capsys):
     assert text.startswith("before\n")
     assert "\nold\n" not in text
     assert f"{table.RACE[1]}\nafter\n" in text
-    assert "| resnet50.stage2@8, paper (seen) | 25 | **+18." in text
-    assert "| 2 judged of the paper space | 100 | **+18." in text
-    assert "| resnet50.stage5@8, extended | 200 |" in text
+    assert text.count("| resnet50.stage2@8, paper (seen) | 25 | 0.950 | **+18.") == 1
+    assert text.count("| 2 judged of the paper space | 100 | 0.950 | **+18.") == 1
+    assert text.count("| resnet50.stage5@8, extended | 200 |") == 2  # with the prior, and without it
+    assert "`auto:prior=off`: its fraction" in text
+    assert "| convolution_milo-a100.foreign | 50 | 0.950 | **+18." in text
     assert "diverse against autotvm on 3 landscapes of the judged set, 8 seeds, 200 trials: equivalent" in text
     assert "| `diverse:measure=score` | 3 judged together |" in text
-    assert text.count("| `auto` |") == 4
+    assert text.count("| `auto` |") == 7  # two heads, and its standing on each
 
 
 def test_tables_without_records_or_markers(place, tmp_path, capsys):

@@ -68,7 +68,7 @@ def test_candidates_can_be_built_and_the_first_are_of_many_kinds(spec):
 
 
 def test_small_batches_reach_the_kernel_of_a_single_tile():
-    config, reason = best_known(subbyte.workload("resnet50.stage3@16"))
+    config, reason = best_known(subbyte.workload("n16h27w27c128k128r3s3p1"))
     assert isinstance(config, SingleTileConfig)
     assert "not measured yet" in reason
     assert "us expected by a model of" in reason
@@ -93,12 +93,20 @@ def fresh():
 
 @pytest.mark.usefixtures("fresh")
 def test_no_stage_is_expected_to_be_slower_than_measured_at_a_larger_batch(monkeypatch):
-    layer = subbyte.workload("resnet50.stage4@40")
+    layer = subbyte.workload("n40h56w56c128k128r3s3p1u2")  # measured at batches 8, 64 and 256
     monkeypatch.setattr(batches, "expected", lambda *_: 1e3)  # nothing is expected to be that fast
     held = batches.ranked(layer, TARGET)
-    assert held[0] == best_known(subbyte.workload("resnet50.stage4@64"))[0]
+    assert held[0] == best_known(replace(layer, n=64))[0]
     assert batches.told(layer, held[0], TARGET).endswith("measured at batch 64, no less work")
     assert len(held) == len(set(held))
+
+
+def test_what_was_measured_at_a_batch_gives_way_to_what_was_faster_at_a_larger_one():
+    """Stage 5 was measured at batches 40 and 48, and took longer at 40."""
+    found = {n: batches.choice(subbyte.workload(f"resnet50.stage5@{n}"), TARGET) for n in (40, 48)}
+    assert found[40] == found[48]
+    assert found[48].measured
+    assert found[48].groups == 6
 
 
 @pytest.mark.usefixtures("fresh")

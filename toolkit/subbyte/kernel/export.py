@@ -18,7 +18,9 @@ from subbyte.errors import InvalidInput, Unsupported
 from subbyte.families.base import Plan
 from subbyte.families.registry import family_of
 from subbyte.files import replace_file
+from subbyte.kernel.operands import begun_most
 from subbyte.numerics.fusion import base_of
+from subbyte.numerics.reference import accumulator_bound
 from subbyte.numerics.thresholds import LINE, THRESHOLDS
 from subbyte.workload.conv import BATCH_GROUP
 from subbyte.workload.coverage import four_bits_alone, int4_alone
@@ -36,7 +38,8 @@ LONGEST_STEM = 120
 _ELEMENTS = {1: "thirty-two", 2: "sixteen", 4: "eight", 8: "four"}
 """Of so many bits in a word."""
 _PARAMETERS = {
-    "float": ("parameters_float", "line", "parameters_float_of_lines"),
+    "float": ("parameters_float", "line", "third_float", "parameters_float_of_lines"),
+    "begun": ("parameters_float", "line", "third_begun", "parameters_float_of_lines"),
     LINE: ("line", "parameters_line"),
 }
 """Sections of the forms of parameters that have several."""
@@ -136,7 +139,7 @@ def _names(plan: Plan) -> list[str]:
     """The sections of a plan's header, in order."""
     names = ["top", "index", "operands", "weights"]
     if plan.output != SUMS:
-        form = plan.parameter_form.rstrip("0123456789")
+        form = re.split(r"\d", plan.parameter_form, maxsplit=1)[0]
         names += _PARAMETERS.get(form, (f"parameters_{form}",))
     return [*names, "output", "driver", *(["overlapping"] if plan.launch.dependent_launch else []), "end"]
 
@@ -269,13 +272,22 @@ def _words(plan: Plan) -> dict[str, str]:
         "shared": f"{plan.shared_bytes:,}", "shared_bytes": str(plan.shared_bytes),
         "largest_sum": str(types.largest_product * w.r * w.s * w.c),
         "fixed_shift": str(32 - plan.atom.scale_log2),
-        "scale_log2": str(plan.atom.scale_log2),
+        "scale_log2": str(plan.atom.scale_log2), **_line_words(plan),
         "usage_parameters": usage if quantized else "",
         "usage_device": "parameters, " if quantized else "",
         "usage_overlap": OVERLAP_USAGE if plan.launch.dependent_launch else "",
         "launch_parameters": read if quantized else "",
         "launch_argument": "CUdeviceptr parameters, " if quantized else "",
     }  # fmt: skip
+
+
+def _line_words(plan: Plan) -> dict[str, str]:
+    """The numbers of a form with one multiplication of floats: units, and what may be added to sums."""
+    if most := begun_most(plan.parameter_form):
+        least = accumulator_bound(plan.workload) << plan.atom.scale_log2
+        return {"line_unit": "1.0", "line_first": "0", "line_most": str(most), "constant_first": str(least)}
+    unit, first = "19807040628566084398385987584.0", "((int64_t)94 << 23)"  # 2^94
+    return {"line_unit": unit, "line_first": first, "line_most": "0x7F7FFFFF", "constant_first": str(127 << 23)}
 
 
 def _a(word: str) -> str:

@@ -140,8 +140,7 @@ static inline int @stem@_prepare_parameters(
  * bias, multiplier (0..2^31-1) and shift (1..62) int32 [K] -> all words uint32 [3][@filters@]. The kernel computes
  * bits(float(bits = sum * 2^@scale_log2@ + first) * second + third), floats of 32 bits, and saturates: a staircase like y
  * itself, and the same one where each of its 15 steps lies at the same sum. That is proven here for every sum there can
- * be, with integers; where a step is not met, as when the steps span more than 2^23 values of sum * 2^@scale_log2@, it is
- * NOT_EXACT, and the kernel has to be built with requant="general". BAD_VALUE when a multiplier or shift is outside its
+ * be, with integers; where a step is not met, as when the steps span too many values of sum * 2^@scale_log2@, it is NOT_EXACT, and the kernel has to be built with requant="general". BAD_VALUE when a multiplier or shift is outside its
  * range. */
 static inline int64_t @stem@_shifted(int64_t value, int bits)
 {
@@ -169,8 +168,8 @@ static inline int @stem@_reaches(int64_t sum, const uint32_t *words, int level)
     int64_t pattern = sum * ((int64_t)1 << @scale_log2@) + (int64_t)words[0], product, floor, rest, half, total;
     int down;
     pattern = pattern < 0 ? 0 : pattern > largest ? largest : pattern;
-    product = (binade | (pattern & (binade - 1))) * (words[1] ? (binade | (int64_t)(words[1] & 0x7FFFFFu)) : 0);
-    down = 151 - (int)(pattern >> 23) - (int)(words[1] >> 23);
+    product = (pattern < binade ? pattern : binade | (pattern & (binade - 1))) * (words[1] ? (binade | (int64_t)(words[1] & 0x7FFFFFu)) : 0);
+    down = 151 - (pattern < binade ? 1 : (int)(pattern >> 23)) - (int)(words[1] >> 23);
     down = down < 0 ? 0 : down > 62 ? 62 : down;
     floor = product >> down;
     rest = product - floor * ((int64_t)1 << down);
@@ -179,13 +178,31 @@ static inline int @stem@_reaches(int64_t sum, const uint32_t *words, int level)
     return total + (rest > half || (rest == half && (total & 1))) >= level;
 }
 
+//@ third_float
+/* The third word, and what is added to sums at least, where these become floats at 2^-32. */
+static inline double @stem@_third(double each, double center, double least)
+{
+    (void)center, (void)least;
+    return @stem@_nearest(8.0 - each * 12582912.0);
+}
+
+//@ third_begun
+/* The third word, where sums begin with the least number that makes none of them negative: as small floats they are
+ * their own bits. */
+static inline double @stem@_third(double each, double center, double least)
+{
+    const volatile double from = least + 0.5 + center, product = from * each;
+    const double third = 8.0 - product, whole = (double)(int64_t)third;
+    return whole > third ? whole - 1.0 : whole;
+}
+
 //@ parameters_float_of_lines
 /* The words of one channel; 0 when they are not exact. */
 static inline int @stem@_line(int64_t bias, int64_t multiplier, int shift, uint32_t *words)
 {
     const int64_t limit = @largest_sum@, scale = (int64_t)1 << @scale_log2@;
-    const double unit = 19807040628566084398385987584.0; /* 2^94: units of 2^-149 from one float at 2^-32 to the next */
-    double best = -1.0, pitch = 0.0, place = 0.0, ideal, each, third, at_eight;
+    const double unit = @line_unit@; /* units of 2^-149 from one float to the next */
+    double best = -1.0, pitch = 0.0, place = 0.0, ideal, each, center, third, at_eight;
     float second;
     int64_t steps[15], added;
     int inside = 0, always = 0, level, n;
@@ -205,7 +222,7 @@ static inline int @stem@_line(int64_t bias, int64_t multiplier, int shift, uint3
         inside += low > -limit && low <= limit;
     }
     if (!inside) { /* a constant */
-        words[0] = 127u << 23;
+        words[0] = @constant_first@u;
         words[1] = 0;
         words[2] = (uint32_t)always;
         return 1;
@@ -233,13 +250,14 @@ static inline int @stem@_line(int64_t bias, int64_t multiplier, int shift, uint3
     }
     second = (float)(1.0 / pitch / (unit * (double)scale));
     each = second * unit;
-    third = @stem@_nearest(8.0 - each * 12582912.0);
+    center = (place + 7.5 * pitch) * (double)scale;
+    third = @stem@_third(each, center, (double)(limit * scale));
     at_eight = (8.0 - third) / each;
-    added = (int64_t)@stem@_nearest(at_eight - (place + 7.5 * pitch) * (double)scale) + ((int64_t)94 << 23);
+    added = (int64_t)@stem@_nearest(at_eight - center) + @line_first@;
     memcpy(words + 1, &second, sizeof second);
     words[0] = (uint32_t)added;
     words[2] = third < 0.0 ? 0x80000000u | (uint32_t)-third : (uint32_t)third;
-    if (added - limit * scale < 0 || added + limit * scale > 0x7F7FFFFF || words[1] < 1u << 23 || words[1] > 0x7F7FFFFFu ||
+    if (added - limit * scale < 0 || added > @line_most@ || added + limit * scale > 0x7F7FFFFF || words[1] < 1u << 23 || words[1] > 0x7F7FFFFFu ||
         (words[2] & 0x7FFFFFFFu) >= 1u << 23) {
         return 0;
     }
@@ -258,7 +276,7 @@ static inline int @stem@_prepare_parameters(
 {
     const size_t filters = @k@, row = @filters@;
     for (size_t i = 0; i < row; ++i) { /* channels that only fill up a block give 0 */
-        words[i] = 127u << 23;
+        words[i] = @constant_first@u;
         words[row + i] = 0;
         words[2 * row + i] = @y_zero@;
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import prod
 from typing import Any
 
@@ -16,6 +17,7 @@ from subbyte.numerics import (
     Requantization,
     Thresholds,
     accumulator_bound,
+    begun_words,
     check_values,
     float_words,
     from_nhwc_words,
@@ -39,6 +41,8 @@ from subbyte.workload.operand import Operand
 NHWCNC = "nhwcnc"
 FLOAT = "float"
 """How the form of parameters in floating point begins."""
+_BEGUN = re.compile(r"begun(\d+)most(\d+)$")
+"""That of sums which begin with a small number: the scale, and what they can begin with at most."""
 
 
 def as_values(given: Any, operand: Operand, name: str) -> Any:
@@ -128,18 +132,26 @@ def check_channels(requant: Requantization | Thresholds | None, workload: ConvWo
         raise InvalidInput(f"requantization to {requant.output}: the layer gives {workload.precision.output}")
 
 
+def begun_most(form: str) -> int | None:
+    """What sums can begin with at most in a form in which they begin with a small number; None for other forms."""
+    begun = _BEGUN.match(form)
+    return int(begun[2]) if begun else None
+
+
 def on_line(workload: ConvWorkload, thresholds: Thresholds) -> bool:
     """Whether one multiplication gives the codes of these thresholds, for every sum of the layer."""
     return threshold_words(thresholds, thresholds.channels, LINE_SCALE_LOG2, accumulator_bound(workload)) is not None
 
 
 def fast_words(form: str, workload: ConvWorkload, requant: Requantization) -> NDArray[np.int32] | None:
-    """The parameter words of a form with one multiplication (``fixed8``, ``fixed0``, ``float8``); None where the form
-    is not exact for ``requant``."""
+    """The parameter words of a form with one multiplication (``fixed8``, ``fixed0``, ``float8``, ``begun4most193548``);
+    None where the form is not exact for ``requant``."""
     padded = workload.padded_filters
+    # Counted in products of int4 values: of other types a sum is as large as that of more or fewer of them.
+    terms = ceil_div(accumulator_bound(workload), LARGEST_PRODUCT)
+    if begun := _BEGUN.match(form):
+        return begun_words(requant, padded, int(begun[1]), terms, int(begun[2]))
     if form.startswith(FLOAT):
-        # Counted in products of int4 values: of other types a sum is as large as that of more or fewer of them.
-        terms = ceil_div(accumulator_bound(workload), LARGEST_PRODUCT)
         return float_words(requant, padded, int(form.removeprefix(FLOAT)), terms)
     return requant.fixed_words(padded, int(form.removesuffix(ADDED).removeprefix("fixed")))
 

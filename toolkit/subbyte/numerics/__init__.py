@@ -3,7 +3,7 @@ reference."""
 
 from subbyte.numerics.bit_layer import LayerResult, layer_reference, pooled, pooled_ranks
 from subbyte.numerics.bit_products import BitProducts, bit_products, border_classes, range_reason, sums_by_popcounts
-from subbyte.numerics.float_requant import float_words, threshold_words
+from subbyte.numerics.float_requant import begun_words, float_words, threshold_words
 from subbyte.numerics.int4 import check_int4, pack_words, unpack_words
 from subbyte.numerics.layout import (
     from_hwnc_words,
@@ -32,6 +32,7 @@ __all__ = [
     "Storage",
     "Thresholds",
     "accumulator_bound",
+    "begun_words",
     "bit_products",
     "border_classes",
     "check_int4",

@@ -74,12 +74,38 @@ def float_words(requant: Requantization, k_padded: int, scale_log2: int, terms: 
         return None
     limit = LARGEST_PRODUCT * terms
     steps = _steps(requant, limit)
-    ideal = 1.0 / np.maximum(requant.multiplier, 2.0**-30) * np.exp2(requant.shift)
-    words = _words(steps, np.minimum(ideal, 4.0 * limit), limit, scale_log2)
+    words = _words(steps, _ideal(requant, limit), limit, scale_log2)
     if words is None:
         return None
     padding = np.full(k_padded - requant.channels, -requant.output.least, dtype=np.int64)
     return np.concatenate([words, _constant(padding)], axis=1)
+
+
+@checked
+def begun_words(requant: Requantization, k_padded: int, scale_log2: int, terms: int, most: int) -> Int32Array | None:
+    """Words int32 [3][k_padded] as of :func:`float_words` for sums that begin with a small number, 0 to ``most``, by
+    which no sum is negative: bit patterns below 2^24 are the numbers themselves, in units of 2^-149. None where some
+    channel's values are not exact in it.
+
+    Exact for every sum of ``terms`` products of two int4 values, times 2^scale_log2. Only for outputs of four bits.
+    Raises InvalidInput.
+    """
+    if not isinstance(requant, Requantization):
+        raise InvalidInput(f"requant={shown(requant)}: expected a Requantization")
+    check_padded(k_padded, requant.channels)
+    scale_log2, terms = whole(scale_log2, "scale_log2", 0, MOST_SCALED), whole(terms, "terms", 1, MOST_TERMS)
+    if requant.output.largest - requant.output.least != _LEVELS or requant.added is not None:
+        return None
+    limit = LARGEST_PRODUCT * terms
+    least = limit << scale_log2
+    steps = _steps(requant, limit)
+    words = _begun_lines(steps, _ideal(requant, limit), limit, scale_log2)
+    constant = ((steps <= -limit) | (steps > limit)).all(axis=1)
+    words[:, constant] = _constant((steps[constant] <= -limit).sum(axis=1), least)
+    if not ((words[0] >= least) & (words[0] <= most)).all() or not _proven(steps, limit, scale_log2, words):
+        return None
+    padding = np.full(k_padded - requant.channels, -requant.output.least, dtype=np.int64)
+    return np.concatenate([words, _constant(padding, least)], axis=1)
 
 
 @checked
@@ -104,6 +130,12 @@ def threshold_words(thresholds: Thresholds, k_padded: int, scale_log2: int, limi
     return np.concatenate([words, _constant(np.zeros(k_padded - thresholds.channels, dtype=np.int64))], axis=1)
 
 
+def _ideal(requant: Requantization, limit: int) -> NDArray[np.float64]:
+    """Sums for each level, float64 [K]."""
+    ideal = 1.0 / np.maximum(requant.multiplier, 2.0**-30) * np.exp2(requant.shift)
+    return np.minimum(ideal, 4.0 * limit)
+
+
 def _words(steps: Int64Array, ideal: NDArray[np.float64], limit: int, scale_log2: int) -> Int32Array | None:
     """The words int32 [3][K] of a staircase for each channel, None where one is not proven."""
     words = _lines(steps, ideal, limit, scale_log2)
@@ -125,10 +157,10 @@ def _pitch(steps: Int64Array, limit: int) -> NDArray[np.float64]:
     return np.maximum(np.where(np.isfinite(most), (least + most) / 2, least + 1), LEAST_PITCH)
 
 
-def _constant(level: Int64Array) -> Int32Array:
+def _constant(level: Int64Array, added: int = _BIAS << _MANTISSA) -> Int32Array:
     """The words of channels whose every sum reaches ``level`` steps: int32 [3][K]. Channels that only fill up a block
     are such; those of int4 hold 0, 8 steps, like those of the integer form."""
-    return np.stack([np.full_like(level, _BIAS << _MANTISSA), np.zeros_like(level), level]).astype(np.int32)
+    return np.stack([np.full_like(level, added), np.zeros_like(level), level]).astype(np.int32)
 
 
 def _steps(requant: Requantization, limit: int) -> Int64Array:
@@ -162,6 +194,21 @@ def _lines(steps: Int64Array, ideal: NDArray[np.float64], limit: int, scale_log2
     center = (position + (middle - 0.5) * pitch) * 2.0**scale_log2  # the first step is half a level below 1
     added = np.rint(at_middle - center) + (_BIAS + EXPONENT - 1) * _BINADE
     bits = np.abs(offset).astype(np.int64) | np.where(offset < 0, -(1 << 31), 0)
+    return np.stack([added.clip(-(2.0**31), 2.0**31 - 1).astype(np.int64), factor.view(np.int32), bits]).astype(
+        np.int32
+    )
+
+
+def _begun_lines(steps: Int64Array, ideal: NDArray[np.float64], limit: int, scale_log2: int) -> Int32Array:
+    """The same for sums that begin with the least number, by the offset's whole levels, that makes none negative."""
+    middle = (steps.shape[1] + 1) / 2
+    pitch, position = _roomiest(steps, limit, ideal)
+    factor = (1.0 / (pitch * 2.0**scale_log2)).astype(np.float32)
+    center = (position + (middle - 0.5) * pitch) * 2.0**scale_log2
+    slope = factor.astype(np.float64)
+    offset = np.floor(middle - ((limit << scale_log2) + 0.5 + center) * slope)
+    added = np.rint((middle - offset) / slope - center)
+    bits = np.abs(offset).clip(0, 2.0**31 - 1).astype(np.int64) | np.where(offset < 0, -(1 << 31), 0)
     return np.stack([added.clip(-(2.0**31), 2.0**31 - 1).astype(np.int64), factor.view(np.int32), bits]).astype(
         np.int32
     )
@@ -203,9 +250,10 @@ def _proven(steps: Int64Array, limit: int, scale_log2: int, words: Int32Array) -
 def _rounded(pattern: Int64Array, factor: Int64Array, offset: Int64Array) -> Int64Array:
     """fma of floats with these bits, in units of the least denormal number, rounded to nearest even: exactly, in
     integers of 64 bits. Results beyond 2^23 units are too large or too small, but on the right side of every level."""
-    product = (_BINADE | pattern & (_BINADE - 1)) * np.where(factor == 0, 0, _BINADE | factor & (_BINADE - 1))
+    significand = np.where(pattern < _BINADE, pattern, _BINADE | pattern & (_BINADE - 1))  # the former are denormal
+    product = significand * np.where(factor == 0, 0, _BINADE | factor & (_BINADE - 1))
     # The exponents of both, without the bias and as integers of 24 bits, and 149 for the unit.
-    power = (pattern >> _MANTISSA) + (factor >> _MANTISSA) - 2 * (_BIAS + _MANTISSA) + 149
+    power = np.maximum(pattern >> _MANTISSA, 1) + (factor >> _MANTISSA) - 2 * (_BIAS + _MANTISSA) + 149
     down = np.clip(-power, 0, 62)
     floor = product >> down
     rest, half = product - (floor << down), np.int64(1) << np.maximum(down, 1) - 1

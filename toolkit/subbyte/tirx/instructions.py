@@ -44,6 +44,11 @@ def load4(target: Any, place: int, pointer: Any) -> None:
     emit(T.ptx["ld.global.nc.b32"](target[place], pointer))
 
 
+def load_word(target: Any, place: int, pointer: Any) -> None:
+    """One word from global memory, which the launch before may have written; neighbours read it again."""
+    emit(T.ptx["ld.global.b32"](target[place], pointer))
+
+
 def bulk_copy(target: Any, pointer: Any, count: Any, barrier: Any, ranks: Any = None) -> None:
     """Begin to copy ``count`` bytes (a multiple of 16) from global to shared memory, where they report to a barrier: in
     this block, or at the same place in every block of the cluster whose bit is set in ``ranks``."""

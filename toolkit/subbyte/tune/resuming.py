@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from subbyte.errors import BrokenRecord
 from subbyte.records.log import LogWriter, refuse_other
@@ -22,7 +23,7 @@ def take_over(study: Study, log: LogWriter) -> None:
 
     Raises InvalidInput when the log is of another study, BrokenRecord when it does not fit the space.
     """
-    refuse_other(log.contents.header, study._header, str(log.path))
+    refuse_other(_with_defaults(log.contents.header, study), study._header, str(log.path))
     study._header = log.contents.header
     entries = log.contents.entries
     asks = iter(_with_lost(sorted({entry.ask for entry in entries if entry.ask is not None})))
@@ -47,6 +48,15 @@ def take_over(study: Study, log: LogWriter) -> None:
         study._accept(Trial.from_entry(entry), entry.result)
     study._numbers = max([study._numbers, *(trial.number + 1 for trial in study._told)])
     study._again = list(proposed.values())
+
+
+def _with_defaults(header: Mapping[str, Any], study: Study) -> dict[str, Any]:
+    """A log's header with the options that its strategy has got since then, at their defaults."""
+    old = header["strategy"]
+    defaults = {key: option.default for key, option in getattr(study.strategy, "OPTIONS", {}).items()}
+    if old.get("name") != study.strategy.name or not isinstance(old.get("options"), Mapping):
+        return dict(header)
+    return {**header, "strategy": {**old, "options": {**defaults, **old["options"]}}}
 
 
 def _with_lost(asks: list[Ask]) -> list[Ask]:

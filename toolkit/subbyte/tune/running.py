@@ -17,12 +17,15 @@ if TYPE_CHECKING:
 def in_batches(
     study: Study, runner: Runner, trials: int | None, batch: int, callbacks: Sequence[Callback], stop: Sequence[Stop]
 ) -> str:
-    """Ask for ``batch`` trials, have them evaluated, ask again; why it ended."""
+    """Ask for at most ``batch`` trials, have them evaluated, ask again; why it ended.
+
+    A strategy that would rather hear of a few results first says so by its ``next_batch``.
+    """
     while not _stopped(study, stop):
         left = batch if trials is None else min(batch, trials - len(study.trials))
         if left <= 0:
             return "trials"
-        asked = study.ask(left)
+        asked = study.ask(min(left, getattr(study.strategy, "next_batch", left)))
         if not asked:
             return "exhausted"
         try:

@@ -27,7 +27,8 @@ class Strategy(Protocol):
     ``ask(n)`` returns at most ``n`` indices, none of which it has proposed or been told before; fewer than ``n`` when
     the space is exhausted. ``tell`` is called once per result, in the order of the record; it may name an index
     that was never asked (a record loaded, a person's choice). The proposals depend on the seed, the options and the
-    sequence of calls alone, which is what lets a record be resumed.
+    sequence of calls alone, which is what lets a record be resumed. Optional: ``next_batch``, how many a study that
+    waits for their results anyway had best ask for at a time now.
     """
 
     name: str

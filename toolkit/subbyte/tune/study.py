@@ -203,7 +203,8 @@ class Study(Charted):
     ) -> StudyRecord:
         """Ask, evaluate and tell until the study holds ``trials`` results (None: until the space is exhausted).
 
-        The strategy is asked for ``batch`` configurations at a time; the runner gets as many at once as its
+        The strategy is asked for at most ``batch`` configurations at a time, for fewer where it learns more from each
+        result (``auto``, as long as it has few); the runner gets as many at once as its
         ``at_once`` says (1 without it), and each result is recorded before the next is measured. A runner of several
         devices (``stream``) gets one whenever it has room, and ``batch`` does not matter: at most two for each device
         are asked and not told, in which order results come is not determined, and the log says it. Ctrl-C ends the

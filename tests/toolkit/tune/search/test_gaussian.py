@@ -5,7 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from subbyte.tune.search.gaussian import JUMPY, LIMIT, SETTLED, SMOOTH, GaussianProcess, Places, expected_improvement
+from subbyte.tune.search.features import halvings
+from subbyte.tune.search.gaussian import (
+    EVEN,
+    JUMPY,
+    LIMIT,
+    SETTLED,
+    SINGLE,
+    SMOOTH,
+    GaussianProcess,
+    Places,
+    expected_improvement,
+)
 
 
 def wave(places):
@@ -19,19 +30,24 @@ def process(columns: int) -> GaussianProcess:
 
 def test_the_gradient_is_that_of_the_loss():
     rng = np.random.default_rng(0)
-    made, places = process(4), rng.random((60, 4))
-    made.fit(places, wave(places)[:, None])
-    gaps, wanted = made._gaps(), rng.normal(size=60)
-    theta = made._theta.copy()
-    slopes = []
-    for step in np.eye(5) * 1e-5:
-        losses = []
-        for sign in (1, -1):
-            made._theta = theta + sign * step
-            losses.append(made.loss(gaps, wanted))
-        slopes.append((losses[0] - losses[1]) / 2e-5)
-    made._theta = theta
-    assert made.slope(gaps, wanted) == pytest.approx(slopes, rel=1e-3, abs=1e-3)
+    knobs = Places((("a", "b", "c"), (16, 32, 48, 64), (1, 2, 4)))
+    rows = knobs(np.stack([rng.integers(3, size=60), rng.integers(4, size=60), rng.integers(3, size=60)], axis=1))
+    for made, places in (
+        (process(4), rng.random((60, 4))),
+        (GaussianProcess(knobs.groups, knobs.lengths), rows + 0.01 * rng.random(rows.shape)),
+    ):
+        made.fit(places, wave(places)[:, None])
+        gaps, wanted = made._gaps(), rng.normal(size=60)
+        theta = made._theta.copy()
+        slopes = []
+        for step in np.eye(len(theta)) * 1e-5:
+            losses = []
+            for sign in (1, -1):
+                made._theta = theta + sign * step
+                losses.append(made.loss(gaps, wanted))
+            slopes.append((losses[0] - losses[1]) / 2e-5)
+        made._theta = theta
+        assert made.slope(gaps, wanted) == pytest.approx(slopes, rel=1e-3, abs=1e-3)
 
 
 def test_learns_a_smooth_function_and_which_knobs_matter():
@@ -41,7 +57,7 @@ def test_learns_a_smooth_function_and_which_knobs_matter():
     mean, deviation = made.predict(others)
     assert np.sqrt(np.mean((mean[:, 0] - wave(others)) ** 2)) < 0.05
     assert deviation.mean() < 0.2
-    lengths = np.exp(made._theta[:-1])
+    lengths = np.exp(made._theta[:-2])
     assert lengths[:2].max() < lengths[2:].min()
     far, _ = made.predict(np.full((1, 4), 40.0))
     assert far[0, 0] == pytest.approx(wave(places).mean(), abs=0.3)
@@ -84,6 +100,16 @@ def test_picks_improve_and_spread():
     assert sorted(made.pick(others[:3], 8, 0.0)) == [0, 1, 2]
 
 
+def test_what_is_waited_for_is_not_asked_again():
+    rng = np.random.default_rng(3)
+    made, places = process(2), rng.random((4, 2))
+    made.fit(places, wave(places)[:, None])
+    corners = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    first, second = made.pick(corners, 2, -4.0)
+    assert made.pick(corners, 1, -4.0, np.repeat(corners[[first]], 5, axis=0)) == [second]
+    assert made.pick(corners, 4, -4.0, corners[:0]) == made.pick(corners, 4, -4.0)
+
+
 def test_what_fails_is_shunned():
     rng = np.random.default_rng(3)
     places, others = rng.random((60, 2)), rng.random((400, 2))
@@ -105,6 +131,21 @@ def test_expected_improvement_by_hand():
 
 
 def test_places_of_odd_knobs():
+    assert halvings((16, 48, 64, 80)).tolist() == [[0.0], [0.0], [1.0], [0.0]]
+    assert all(
+        halvings(values).shape == (len(values), 0)
+        for values in (
+            (1, 2, 4, 8),
+            (1, 3, 5, 7),
+            (16, 48, 64),
+            (0, 1, 2, 3),
+            ("a", "b", "c", "d"),
+            (1.0, 2.0, 3.0, 4.0),
+        )
+    )
+    even = Places(((16, 48, 64, 80),))
+    assert even.groups.tolist() == [0, 1, 1, 1, 1, 2]
+    assert even.lengths.tolist() == [SMOOTH, JUMPY, EVEN]
     made = Places(((16, 48, 80), ("row", "column"), (7,), (False, True)), more=1)
     place = made(np.array([[0, 0, 0, 0], [2, 1, 0, 1]]), np.array([[3.0], [4.0]]))
     assert made.groups.tolist() == [0, 1, 1, 2, 3, 3, 3, 4]  # order, text, truth value, each size as such, one more
@@ -133,6 +174,23 @@ def test_effects_of_single_knobs_are_learned_from_few_results():
 
     assert found(None) > found(len(places.groups))
     assert found(None) > 0.8
+
+
+def test_the_share_of_single_knobs_is_learned():
+    """It falls where only pairs of knobs matter, and rises where each acts by itself."""
+    rng = np.random.default_rng(6)
+    digits, places = rng.integers(3, size=(80, 5)), Places([("a", "b", "c")] * 5)
+    pairs = rng.normal(size=(3, 3))
+    pairs -= pairs.mean(axis=0)
+    pairs -= pairs.mean(axis=1, keepdims=True)
+    effects = rng.normal(size=(5, 3))
+    shares = []
+    for targets in (pairs[digits[:, 0], digits[:, 1]], effects[np.arange(5), digits].sum(axis=1)):
+        made = GaussianProcess(places.groups, places.lengths)
+        for _ in range(3):
+            made.fit(places(digits), targets[:, None])
+        shares.append(made._single)
+    assert shares[0] < SINGLE < shares[1]
 
 
 def test_needs_a_fit():

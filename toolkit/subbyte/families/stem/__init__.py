@@ -1,1 +1,1 @@
-"""Kernels of layers with few input channels: the columns of a kernel row and their channels share K."""
+"""Kernels for few input channels: windows of output pixels lie in shared memory as bytes."""

@@ -13,24 +13,41 @@ TILE_PIXELS = 8
 
 @configuration
 class StemConfig(Configuration):
-    """A schedule of the stem family (wgmma s8, sm_90a): pixels are the rows of an instruction, and its operand comes
-    from registers; output channels are its columns. A tile is 8 output pixels of one output row, for 8 images."""
+    """A schedule of the stem family (wgmma s8, sm_90a): pixels are the rows of an instruction, output channels its
+    columns, and both operands come from shared memory. A tile is 8 output pixels of one output row, for 8 images; a
+    turn is a group of output rows in a segment. Each warpgroup writes the windows of its turns, and multiplies them, by
+    itself."""
 
     prefix: ClassVar[str] = "stem-"
 
-    tile_rows: int = knob(
-        "tr", whole(1, 4), "output rows whose tiles a warpgroup sums up together: 1, 2 or 4; input rows that they "
-        "share are read and unpacked once", default=2, always=True,
+    turn_rows: int = knob(
+        "rw", whole(1, 4), "output rows of a turn: 1, 2 or 4; input rows that they share are read once", default=2,
+        always=True,
+    )  # fmt: skip
+    together: int = knob(
+        "tg", whole(1, 4), "output rows of them whose tiles a warpgroup sums up together: 1, 2 or 4", default=1,
+        always=True,
     )  # fmt: skip
     filters: int = knob(
         "oc", whole(32, 128), "output channels of a block, and of an instruction: 32, 64, 96 or 128", default=64,
         always=True,
     )  # fmt: skip
-    consumers: int = knob("co", whole(1, 8), "warpgroups of a block, which take tiles in turn", default=4, always=True)
-    segments: int = knob("sg", whole(), "blocks that share an output row", default=1, always=True)
+    consumers: int = knob("co", whole(1, 8), "warpgroups of a block, which share weights", default=1, always=True)
+    segments: int = knob("sg", whole(), "parts of an output row, each a turn of its own", default=1, always=True)
     turns: int = knob(
-        "tu", whole(1, 64), "groups of tile_rows output rows that a block computes one after the other; from 2 on the "
-        "next one's input is copied meanwhile", default=1,
+        "tu", whole(1, 256), "turns of a warpgroup, one after the other: down a segment, then on with the next one",
+        default=1, always=True,
+    )  # fmt: skip
+    ahead: int = knob(
+        "ah", flag(), "1 = the words of a turn are read while the turn before it is multiplied", default=0
+    )
+    buffers: int = knob(
+        "bu", whole(1, 2), "turns of a warpgroup whose windows have room: with 1 its warps wait for each other at the "
+        "end of a turn", default=1,
+    )  # fmt: skip
+    behind: int = knob(
+        "be", flag(), "1 = the next tile is multiplied behind a tile's requantization, where an int4 output needs no "
+        "more than a multiply-add", default=0,
     )  # fmt: skip
     min_blocks: int = knob(
         "mb", whole(1, 8), "blocks of a multiprocessor that the compiler keeps registers free for", default=1

@@ -1,7 +1,7 @@
-"""How long a kernel takes, roughly: what its blocks multiply, issue, load and store.
+"""How long a kernel takes, roughly: what its warpgroups multiply, issue, copy and store.
 
-Blocks of a multiprocessor overlap: products of some warpgroups run beside the integer and floating-point instructions
-of others, so that the larger of both counts, but for the first rows of a block and the end of its last tile.
+Products of some warpgroups run beside the instructions of others, but share the issue slots with them: most of both
+counts.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ MULTIPROCESSORS = 132
 START_CYCLES = 2400.0
 """From one launch to the next: launch, first bytes, last stores."""
 BLOCK_CYCLES = 1200.0
-"""Of a block beside its tiles: barriers, first copies."""
-STORED, COPIED = 18.0, 40.0
-"""Bytes of a multiprocessor in a cycle: to memory, all of them at once; from the L2."""
-PER_FRAGMENT, PER_PRODUCT, PER_SUM, PER_TILE = 22.0, 4.0, 2.9, 60.0
-"""Instructions of a warp: an operand's words, its six integer instructions and waiting; a wgmma; a sum; a tile."""
-ALONE = 0.75
+"""Of a block beside its turns: barriers, weights, first words."""
+STORED = 18.0
+"""Bytes of a multiprocessor in a cycle to memory, all of them at once."""
+PER_STRING, PER_PART, PER_STEP, PER_SUM, PER_TILE, PER_TURN = 8.0, 1.6, 4.0, 1.7, 24.0, 80.0
+"""Instructions of a warp: a string; a word of it, with the words that it is made of; a wgmma; a sum; a tile; a turn."""
+ALONE = 0.6
 """Share of its instructions' latency that a warpgroup without a neighbour does not hide."""
-FEATURES = ("estimate", "products", "instructions", "copied", "waves", "resident", "shared")
+FEATURES = ("estimate", "products", "instructions", "written", "waves", "resident", "shared")
 
 
 def product_cycles(filters: int) -> float:
-    """Of an s8 wgmma with one operand in registers (measured on an H200)."""
-    return max(13.0, filters / 2)
+    """Of an s8 wgmma with both operands in shared memory (measured on an H200)."""
+    return max(filters / 2, 16 + filters / 4)
 
 
 def resident(plan: StemPlan) -> int:
@@ -40,43 +40,42 @@ def resident(plan: StemPlan) -> int:
 
 
 def products(plan: StemPlan) -> float:
-    """Tensor Core cycles of a block."""
-    tiles = plan.tiles * plan.config.turns * plan.config.tile_rows
-    return tiles * plan.strips.steps * product_cycles(plan.config.filters)
+    """Tensor Core cycles of a turn."""
+    return plan.tiles * plan.config.turn_rows * plan.strings.steps * product_cycles(plan.config.filters)
 
 
 def instructions(plan: StemPlan) -> float:
-    """Instructions of a block that a scheduler of the multiprocessor issues."""
-    config = plan.config
-    each = len(plan.fragments) * PER_FRAGMENT + config.tile_rows * (
-        plan.strips.steps * PER_PRODUCT + plan.row_sums * PER_SUM
-    )
-    return plan.tiles * config.turns * (each + PER_TILE)
+    """Instructions of a turn that a scheduler issues."""
+    config, lay = plan.config, plan.strings
+    written = plan.passes * (PER_STRING + config.turn_rows * lay.kinds * lay.length * PER_PART)
+    each = config.turn_rows * (lay.steps * PER_STEP + plan.row_sums * PER_SUM + PER_TILE)
+    return PER_TURN + written + plan.tiles * each
 
 
-def copied(plan: StemPlan) -> float:
-    """Bytes that a block copies into shared memory."""
-    return plan.weight_bytes + plan.config.turns * plan.staged_rows * plan.row_words * 4 * BATCH_GROUP
+def written(plan: StemPlan) -> float:
+    """Bytes of strings of a turn."""
+    return plan.buffer_bytes
 
 
 def estimated_cycles(plan: StemPlan) -> float:
     """A rough count of cycles."""
-    together, warpgroups = resident(plan), plan.config.consumers
-    waves = ceil_div(plan.blocks, MULTIPROCESSORS)
+    config, together = plan.config, resident(plan)
+    blocks = plan.blocks
+    waves = ceil_div(blocks, MULTIPROCESSORS * together)
+    beside = min(together, ceil_div(blocks, MULTIPROCESSORS))
     work, issue = products(plan), instructions(plan)
-    latency = ALONE * (work + issue) / max(1, min(together, waves) * warpgroups)
-    load = copied(plan) / COPIED
-    each = max(work, issue) + latency
-    outside = (BLOCK_CYCLES + (load if plan.config.turns == 1 else load / plan.config.turns)) / min(together, waves)
+    each = (max(work, issue) + 0.5 * min(work, issue)) * config.consumers * config.turns * beside
+    latency = ALONE * (work + issue) + 600 * config.turns / max(1, beside * config.consumers)
+    outside = BLOCK_CYCLES + plan.weight_bytes * beside / 40
     w = plan.workload
-    written = w.batch_groups * BATCH_GROUP * w.p * w.q * w.padded_filters / 2 / (MULTIPROCESSORS * STORED)
-    return START_CYCLES + max(waves * (each + outside), written)
+    stored = w.batch_groups * BATCH_GROUP * w.p * w.q * w.padded_filters / 2 / (MULTIPROCESSORS * STORED)
+    return START_CYCLES + max(waves * (each + latency + outside), stored)
 
 
 def feature_row(plan: StemPlan) -> list[float]:
     """What a cost model sees."""
     found = (
-        estimated_cycles(plan), products(plan), instructions(plan), copied(plan),
+        estimated_cycles(plan), products(plan), instructions(plan), written(plan),
         ceil_div(plan.blocks, MULTIPROCESSORS), resident(plan), plan.shared_bytes,
     )  # fmt: skip
     return [log2(1 + value) for value in found]

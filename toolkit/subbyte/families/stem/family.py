@@ -39,6 +39,7 @@ class StemFamily(OneByOneFamily[StemPlan]):
     features = FEATURES
     starts_plain = False
     special = True
+    space_version = 2
 
     # ---- rules and spaces --------------------------------------------------------------------------------------------
 
@@ -74,7 +75,7 @@ class StemFamily(OneByOneFamily[StemPlan]):
     @property
     def sources(self) -> tuple[Path, ...]:
         """What decides the generated text."""
-        return (_HERE / "emit", *(_HERE / f"{name}.py" for name in ("config", "plan", "strips")))
+        return (_HERE / "emit", *(_HERE / f"{name}.py" for name in ("config", "plan", "strings")))
 
     def weight_words(self, form: str, w: NDArray[np.int8]) -> NDArray[np.uint32] | None:
         """Weights [K,R,S,C] in a plan's ``weight_form``; None for a form of another family."""
@@ -96,8 +97,8 @@ class StemFamily(OneByOneFamily[StemPlan]):
     def loads_together(self, plan: Plan) -> PixelTile:
         """The output pixels of a turn, and of a warpgroup's tiles."""
         one = cast(StemPlan, plan)
-        rows = min(one.config.tile_rows, one.workload.p)
-        width = min(one.segment_units * one.strips.unit_pixels, one.workload.q)
+        rows = min(one.config.turn_rows, one.workload.p)
+        width = min(one.segment_units * one.strings.unit_pixels, one.workload.q)
         return PixelTile((rows, width), one.config.consumers, (rows, min(TILE_PIXELS, width)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 from subbyte.families.base import ExportParts
@@ -9,15 +10,22 @@ from subbyte.families.shared.header import sections_of
 from subbyte.families.stem.plan import StemPlan
 from subbyte.workload.conv import BATCH_GROUP
 
+PER_LINE = 20
+"""Numbers of a line of a table."""
+
 
 def header_parts(plan: StemPlan) -> ExportParts:
     """What the header needs."""
-    lay, form, slice_ = plan.strips, plan.strips.form, plan.config.filters
+    lay, form, slice_ = plan.strings, plan.strings.form, plan.config.filters
+    places = [{tap: place for place, tap in lay.taps(phase).items()} for phase in range(lay.phases)]
+    w = plan.workload
+    taps = [str(one[r, s, c]) for one in places for r, s, c in product(range(w.r), range(w.s), range(w.c))]
+    lines = [taps[first : first + PER_LINE] for first in range(0, len(taps), PER_LINE)]
     words = {
         "strip_rows": form.rows, "strip_words": form.words, "strip_channels": form.channels, "slice": slice_,
-        "phases": lay.phases, "steps": lay.steps, "row_words": lay.row_words, "advance": lay.advance,
+        "phases": lay.phases, "steps": lay.steps, "taps": ",\n".join("    " + ", ".join(line) for line in lines),
     }  # fmt: skip
     shape = (plan.slices, lay.phases, lay.steps, slice_ // 8, 2, 8, 4)
     shapes = {"A": (plan.workload.batch_groups, form.rows, form.words, BATCH_GROUP)}
-    texts = sections_of(Path(__file__).with_name("strips.h"))
+    texts = sections_of(Path(__file__).with_name("strings.h"))
     return ExportParts(texts, shape, {name: str(value) for name, value in words.items()}, {}, shapes)

@@ -1,4 +1,4 @@
-"""Which kernels for few input channels can be built, and why the others cannot: one rule, one reason each."""
+"""Which kernels of the stem family can be built, and why the others cannot: one rule, one reason each."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from functools import cache
 from subbyte.device.arch import Arch
 from subbyte.families.shared.reasons import first_reason
 from subbyte.families.stem.plan import StemPlan
-from subbyte.families.stem.strips import PIXEL_CHANNELS, strips
+from subbyte.families.stem.strings import PIXEL_CHANNELS, strings
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload
 from subbyte.workload.coverage import int4_alone, largest_tensor, too_large
 
 MOST_CHANNELS = PIXEL_CHANNELS[-1]
 MOST_TAPS = 11
 """Rows and columns of a kernel: AlexNet's first layer has 11."""
-REGISTER_OVERHEAD = 34
-"""Registers of a thread beside its sums and packed words: parameters of 8 channels, operands, addresses."""
+REGISTER_OVERHEAD = 4
+"""Registers of a thread beside its sums, packed words, parameters and words of input, at least: the compiler
+reports what spills."""
 MOST_INSTRUCTIONS = 256
 """Matrix instructions of a turn's tiles: they are written out."""
+MOST_GROUPS = 16
+"""Tiles of a turn, where they are written out one behind the other."""
 GRID_LIMIT = (1 << 31) - 1
 DESCRIBED = 1 << 18
 """Bytes of shared memory that a descriptor reaches."""
@@ -36,7 +39,7 @@ def hopeless(workload: ConvWorkload, arch: Arch) -> str | None:
         return f"not covered: {w.r}x{w.s}: stem kernels have at most {MOST_TAPS} rows and columns"
     if w.dilation > 1:
         return f"not covered: dilation {w.dilation}: the taps of a window share words where they are neighbours"
-    form = strips(w).form
+    form = strings(w).form
     stored = w.batch_groups * BATCH_GROUP * form.rows * form.words
     return int4_alone(w) or _pattern(w) or too_large(max(stored, largest_tensor(w)))
 
@@ -58,26 +61,40 @@ def _index(plan: StemPlan) -> str | None:
 
 def _tiles(plan: StemPlan) -> str | None:
     config, w = plan.config, plan.workload
-    if config.tile_rows == 3:
-        return "divisibility: tile_rows is 1, 2 or 4, which divide the rows that are stored"
-    if config.tile_rows >= 2 * w.p:
-        return f"divisibility: tiles of {config.tile_rows} rows are twice the {w.p} there are"
+    if config.turn_rows == 3:
+        return "divisibility: turn_rows is 1, 2 or 4, which divide the rows that are stored"
+    if config.together == 3 or config.turn_rows % config.together:
+        return f"divisibility: {config.together} rows together do not divide the {config.turn_rows} of a turn"
+    if max(config.buffers, 1 + config.ahead) > config.turns:
+        return f"divisibility: buffers and reading ahead are for several turns, not {config.turns}"
+    if config.turn_rows >= 2 * w.p:
+        return f"divisibility: tiles of {config.turn_rows} rows are twice the {w.p} there are"
     if config.filters not in (32, 64, 96, 128):
         return f"divisibility: {config.filters} output channels of a block; allowed: 32, 64, 96, 128"
     if w.padded_filters % config.filters:
         return f"divisibility: {config.filters} output channels of a block do not divide {w.padded_filters}"
-    if config.turns > plan.row_groups:
-        return f"divisibility: {config.turns} turns of {plan.row_groups} groups of {config.tile_rows} rows"
-    if (config.segments - 1) * plan.segment_units >= plan.strips.units:
-        return f"divisibility: {config.segments} segments leave one without any of {plan.strips.units} units of a row"
-    if config.consumers > plan.tiles:
-        return f"divisibility: {config.consumers} warpgroups for {plan.tiles} tiles"
+    if config.turns > plan.all_turns:
+        return f"divisibility: {config.turns} turns of the {plan.all_turns} there are"
+    if (config.segments - 1) * plan.segment_units >= plan.strings.units:
+        return f"divisibility: {config.segments} segments leave one without any of {plan.strings.units} units of a row"
+    if (config.consumers - 1) * config.turns >= plan.all_turns:
+        return f"divisibility: {config.consumers} warpgroups leave one without any of {plan.all_turns} turns"
     return None
 
 
 def _code(plan: StemPlan) -> str | None:
-    count = plan.config.tile_rows * plan.strips.steps
+    count = plan.config.turn_rows * plan.strings.steps
     return f"code size: {count} matrix instructions exceed {MOST_INSTRUCTIONS}" if count > MOST_INSTRUCTIONS else None
+
+
+def _behind(plan: StemPlan) -> str | None:
+    if not plan.config.behind:
+        return None
+    if plan.strings.units % plan.segment_units:
+        return f"divisibility: behind: {plan.config.segments} segments of {plan.strings.units} units are not alike"
+    if not 2 <= plan.groups <= MOST_GROUPS:
+        return f"code size: behind: {plan.groups} tiles of a turn one behind the other; 2 to {MOST_GROUPS}"
+    return None
 
 
 def registers_allowed(plan: StemPlan) -> int:
@@ -88,8 +105,13 @@ def registers_allowed(plan: StemPlan) -> int:
 
 def registers_needed(plan: StemPlan) -> int:
     """Of a thread, about."""
-    packed = plan.config.tile_rows * 2 * plan.config.filters // 32
-    return plan.config.tile_rows * plan.row_sums + packed + REGISTER_OVERHEAD
+    config, lay = plan.config, plan.strings
+    parameters = config.filters // 2 if plan.begun else 24
+    read = plan.passes * plan.input_rows * lay.span
+    written = lay.length
+    multiplied = (1 + plan.behind) * config.together * (plan.row_sums + config.filters // 16)
+    ahead = read if config.ahead else 0
+    return REGISTER_OVERHEAD + parameters + max(multiplied + ahead, read + written)
 
 
 def _registers(plan: StemPlan) -> str | None:
@@ -114,7 +136,7 @@ def _shared(plan: StemPlan) -> str | None:
 
 
 RULES: tuple[Callable[[StemPlan], str | None], ...] = (
-    _layer, _tiles, _index, _code, _threads, _registers, _shared,
+    _layer, _tiles, _index, _code, _behind, _threads, _registers, _shared,
 )  # fmt: skip
 
 

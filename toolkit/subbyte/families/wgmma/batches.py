@@ -86,17 +86,14 @@ def expected(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> float:
 @lru_cache(512)
 def choice(layer: ConvWorkload, arch: Arch) -> Choice | None:
     """What a layer takes, None where nothing can be built. ``layer`` has whole groups of images."""
-    groups, found = layer.batch_groups, searched(layer, arch)
+    groups = layer.batch_groups
     variants = [one for one in shipped().winners if replace(one.layer, n=layer.n) == layer]
     offers = [
         Choice(one.config, one.microseconds, one.layer.batch_groups, True)
         for one in variants
         if one.layer.batch_groups >= groups and _builds(layer, one.config, arch)
     ]
-    same = [one for one in offers if one.groups == groups]
-    if same:
-        return same[0]
-    if found:
+    if all(one.groups > groups for one in offers) and (found := searched(layer, arch)):
         offers.append(Choice(found[0], expected(layer, found[0], arch), groups, False))
     larger = replace(layer, n=BATCH_GROUP * _next(groups))
     if larger.batch_groups > groups and (not offers or _least(larger) < min(one.microseconds for one in offers)):

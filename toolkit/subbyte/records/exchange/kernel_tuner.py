@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.errors import BrokenRecord
 from subbyte.records.exchange.rows import (
     OWN,
     Row,
@@ -27,7 +27,7 @@ from subbyte.records.exchange.rows import (
     seconds_of,
     with_extras,
 )
-from subbyte.records.foreign import ForeignWorkload, index_of
+from subbyte.records.foreign import ForeignWorkload
 from subbyte.records.landscape import Landscape
 from subbyte.records.reading import typed
 from subbyte.records.result import Failed, Result
@@ -156,12 +156,17 @@ def problem_size(workload: ConvWorkload | ForeignWorkload) -> list[Any]:
 
 def restriction(landscape: Landscape) -> Callable[[Mapping[str, Any]], bool]:
     """A function for ``tune_kernel(restrictions=...)``: true for the configurations that the landscape holds."""
-    knobs, known = a_landscape(landscape).header["space"]["knobs"], frozenset(landscape.results)
+    known = frozenset(landscape.results)
+    knobs = a_landscape(landscape).header["space"]["knobs"]
+    weights, weight = [], 1
+    for name, choices in knobs.items():
+        weights.append((name, {(isinstance(value, bool), value): weight * k for k, value in enumerate(choices)}))
+        weight *= len(choices)
 
     def recorded(values: Mapping[str, Any]) -> bool:
-        try:
-            return index_of(values, knobs) in known
-        except InvalidInput:
+        try:  # by table: Kernel Tuner asks for every combination, a million in some spaces
+            return sum(table[type(values[name]) is bool, values[name]] for name, table in weights) in known
+        except KeyError:
             return False
 
     return recorded

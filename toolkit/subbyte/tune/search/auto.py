@@ -6,10 +6,12 @@ best, side by side.
 2. Then two models learn from all results every few trials. An ensemble of boosted trees learns the speed relative to
    the best (0 for failures) from the knobs, and from the loops and traffic of the plan where there is one. A Gaussian
    process learns the logarithm of the time, and the chance to fail, from the knobs (and the plan's estimate).
-3. Of a batch, ``smooth`` percent are what the process expects the greatest improvement of, ``model`` percent what the
-   trees predict most of, mean plus half a deviation. The others are random one-knob neighbours of the fastest results:
-   the optimum of a kernel is often a spike no model of a hundred results can see, but rarely far from other good
-   configurations.
+3. Of all proposals, ``smooth`` percent are what the process expects the greatest improvement of, ``model`` percent
+   what the trees predict most of, mean plus half a deviation. The others are random one-knob neighbours of the fastest
+   results: the optimum of a kernel is often a spike no model of a hundred results can see, but rarely far from other
+   good configurations.
+4. While nothing better was found for a time, ``wide`` percent of them go where no model looks instead: into the largest
+   parts of the space, by the values of two and three knobs, that nothing was measured in.
 
 Nothing in it was fitted to a recorded landscape but its few round settings.
 """
@@ -26,6 +28,7 @@ from subbyte.errors import InvalidInput
 from subbyte.records.describe import SpaceLike
 from subbyte.records.result import Measured, Result
 from subbyte.tune.search.autotvm import whole
+from subbyte.tune.search.coverage import Coverage
 from subbyte.tune.search.ensemble import Ensemble
 from subbyte.tune.search.features import Features
 from subbyte.tune.search.gaussian import GaussianProcess, Places
@@ -37,6 +40,8 @@ from subbyte.tune.strategy import Option, choice
 BATCH = 8
 """Most configurations planned between two fits without being asked for; fewer at first, and from 128 results on a
 sixteenth of their number."""
+RESULTS_EACH = 12
+"""Results behind each configuration that is best asked for at a time: with few, one more teaches much."""
 CANDIDATES = 4000
 """Random candidates that the trees score per fit where that is cheap: the space is listed, and its features are known
 or have no plans in them."""
@@ -52,6 +57,14 @@ OPTIMISM = 0.5
 """Deviations of the ensemble added to its mean."""
 FAILED = 0.8
 """Failures take the place of this quantile of the logarithms of the times."""
+SLOW = 0.3
+"""Times above the median lie together: that far apart, as a share. How slow the slow ones are helps nobody."""
+STALLED = 16
+"""Results without a better one after which a search stalls."""
+UNSEEN = 1000
+"""Candidates of which the most unseen is taken."""
+WAITING = 64
+"""Most configurations without a result yet that are allowed for."""
 _AMONG = {True: 50, False: 4}
 """Each of the first configurations is the farthest of so many random ones: of the favoured, of a whole space. Many
 would fill a whole space's corners, where kernels are seldom fast."""
@@ -66,8 +79,11 @@ class Auto:
         "start": Option(whole(2), 8, "configurations before the first fit"),
         "smooth": Option(whole(0), 75, "percent of a batch that the Gaussian process picks"),
         "model": Option(whole(0), 25, "percent of a batch that the trees pick; the rest are neighbours of the best"),
+        "wide": Option(
+            whole(0), 25, "percent of the proposals of a search that stalls that go where nothing was measured"
+        ),
         "trees": Option(whole(1), 3, "members of the ensemble"),
-        "prior": Option(choice("on", "off"), "on", "start from the plan's cycle estimate, where there is a plan"),
+        "prior": Option(choice("on", "off"), "on", "use the plan where there is one: cycle estimate, loops, traffic"),
     }
 
     def __init__(
@@ -77,13 +93,16 @@ class Auto:
         start: int = 8,
         smooth: int = 75,
         model: int = 25,
+        wide: int = 25,
         trees: int = 3,
         prior: str = "on",
     ) -> None:
         if smooth + model > 100:
             raise InvalidInput(f"smooth={smooth} and model={model} are percent of one batch: at most 100 together")
+        if wide > 100:
+            raise InvalidInput(f"wide={wide}: percent of the proposals, at most 100")
         self.options: Mapping[str, Any] = {
-            "start": start, "smooth": smooth, "model": model, "trees": trees, "prior": prior,
+            "start": start, "smooth": smooth, "model": model, "wide": wide, "trees": trees, "prior": prior,
         }  # fmt: skip
         self.quality = QualityLog()
         """How well each fit predicted the batch after it."""
@@ -92,10 +111,10 @@ class Auto:
         self._fits = 0
         self._space = space
         self._grid: Grid = grid_of(space)
-        self._features = Features(space, "plan", self._grid)
+        self._features = Features(space, "plan" if prior == "on" else "knob", self._grid)
         self._rng = np.random.default_rng([seed, 8])
         self._model = Ensemble(trees)
-        self._hinted = prior == "on" and "estimate" in self._features.names
+        self._hinted = "estimate" in self._features.names
         self._places = Places(self._grid.values, int(self._hinted))
         self._process = GaussianProcess(self._places.groups, self._places.lengths)
         self._visited: set[int] = set()
@@ -106,6 +125,10 @@ class Auto:
         self._times: list[float] = []
         self._fitted = 0
         self._queue: list[int] = []
+        self._owed = dict.fromkeys(("smooth", "model", "neighbour", "wide"), 0.0)
+        self._coverage = Coverage(self._grid.dims)
+        self._better = 0
+        """Results when the last one came that was the best."""
 
     # ---- ask and tell ------------------------------------------------------------------------------------------
 
@@ -127,8 +150,17 @@ class Auto:
     def tell(self, index: int, result: Result) -> None:
         """Learn a result; a failure counts as infinitely slow."""
         self._visit(index)
+        time = result.microseconds if isinstance(result, Measured) else float("inf")
+        if time < min(self._times, default=float("inf")):
+            self._better = len(self._times)
         self._indices.append(index)
-        self._times.append(result.microseconds if isinstance(result, Measured) else float("inf"))
+        self._times.append(time)
+
+    @property
+    def next_batch(self) -> int:
+        """How many are best asked for at a time now."""
+        told = len(self._times)
+        return max(1, told // RESULTS_EACH) if told >= self.options["start"] else self.options["start"] - told
 
     def scores(self, indices: Indices) -> npt.NDArray[np.float64]:
         """Predicted speeds [n] relative to the best, of valid indices [n]. Raises InvalidInput before the first fit."""
@@ -136,6 +168,7 @@ class Auto:
 
     def _visit(self, index: int) -> None:
         self._visited.add(index)
+        self._coverage.see(self._grid.digits([index]))
         if self._grid.listed and bool(self._grid.is_valid([index], self._space)[0]):
             self._open[self._grid.rows([index])] = False
 
@@ -150,7 +183,7 @@ class Auto:
 
     def _spread(self, count: int) -> list[int]:
         """Configurations far from each other and from those seen, among the favoured or among random ones."""
-        pool = self._favoured() if self.options["prior"] == "on" else None
+        pool = self._favoured()
         among = _AMONG[pool is not None]
         if pool is None:
             pool = self._grid.sample(_POOL, self._rng, self._space, self._visited)
@@ -189,11 +222,11 @@ class Auto:
         mean, deviation = self._model.predict(self._features(candidates))
         ranked = candidates[np.argsort(-(mean + OPTIMISM * deviation), kind="stable")]
         origins: dict[int, str] = {}
-        shares = (self.options["smooth"], self.options["model"])
-        smooth, model = (round(count * share / 100) for share in shares)
+        due = self._due(count)
         for origin, number, liked in (
-            ("model", smooth, lambda: self._improving(smooth, near, ranked)),
-            ("model", model, ranked.tolist),
+            ("model", due["smooth"], lambda: self._improving(due["smooth"], near, ranked)),
+            ("model", due["model"], ranked.tolist),
+            ("unseen", due["wide"], lambda: self._unseen(candidates, due["wide"])),
             ("neighbour", count, lambda: self._rng.permutation(near).tolist()),
             ("model", count, ranked.tolist),
         ):
@@ -203,18 +236,48 @@ class Auto:
         self.proposals |= {index: Proposal(origin, scores[index], self._fits) for index, origin in origins.items()}
         return list(origins)
 
+    def _due(self, count: int) -> dict[str, int]:
+        """Which part picks how many of ``count``, so that over small batches, too, each gets its share."""
+        smooth, model = self.options["smooth"], self.options["model"]
+        wide = self.options["wide"] if len(self._times) - self._better > STALLED else 0
+        shares = {"smooth": smooth, "model": model, "neighbour": 100 - smooth - model}
+        shares = {part: share * (1 - wide / 100) for part, share in shares.items()} | {"wide": wide}
+        picks = dict.fromkeys(shares, 0)
+        for _ in range(count):
+            for part, share in shares.items():
+                self._owed[part] += share / 100
+            part = max(shares, key=self._owed.__getitem__)
+            self._owed[part] -= 1.0
+            picks[part] += 1
+        return picks
+
+    def _unseen(self, candidates: Indices, count: int) -> list[int]:
+        """Candidates with the largest combinations of knobs' values that nothing was measured with."""
+        some = self._rng.choice(candidates, min(len(candidates), UNSEEN), replace=False)
+        return some[self._coverage.pick(self._grid.digits(some), count)].tolist()
+
     def _improving(self, count: int, near: Indices, ranked: Indices) -> list[int]:
         """Candidates of which the process expects most: of the near ones, those the trees like, and random ones."""
         rest = ranked[LIKED:]
         drawn = self._rng.choice(rest, min(len(rest), WEIGHED - LIKED), replace=False)
         weighed = np.unique(np.concatenate([near, ranked[:LIKED], drawn]))
+        costs, worked = self._costs()
+        targets = costs[:, None] if worked.all() else np.stack([costs, worked.astype(np.float64)], axis=1)
+        self._process.fit(self._place(self._indices), targets)
+        waiting = sorted(self._visited - set(self._indices))[:WAITING]
+        places = self._place(weighed), self._place(waiting) if waiting else None
+        return weighed[self._process.pick(places[0], count, float(costs[worked].min()), places[1])].tolist()
+
+    def _costs(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+        """What the process learns of each result [n], and which succeeded: logarithms of the times, the slow half
+        drawn together."""
         times = np.array(self._times)
         worked = np.isfinite(times)
         costs = np.log(np.where(worked, times, 1.0))
+        middle = np.median(costs[worked])
+        costs = np.where(costs > middle, middle + SLOW * (costs - middle), costs)
         costs[~worked] = np.quantile(costs[worked], FAILED)
-        targets = costs[:, None] if worked.all() else np.stack([costs, worked.astype(np.float64)], axis=1)
-        self._process.fit(self._place(self._indices), targets)
-        return weighed[self._process.pick(self._place(weighed), count, float(costs[worked].min()))].tolist()
+        return costs, worked
 
     def _place(self, indices: Indices | Sequence[int]) -> npt.NDArray[np.float64]:
         """Coordinates [n, columns] for the process; half of the estimate's doublings is a unit."""

@@ -91,3 +91,18 @@ def knob_coordinates(values: Sequence[Any]) -> npt.NDArray[np.float64]:
         numbers = np.log2(numbers)
     spread = float(numbers.max() - numbers.min()) or 1.0
     return ((numbers - numbers.min()) / spread)[:, None]
+
+
+def halvings(values: Sequence[Any]) -> npt.NDArray[np.float64]:
+    """float64[values, 1] in [0, 1]: how often two divides each size, for sizes where that is not their order.
+
+    Without a column (float64[values, 0]) where it says nothing: fewer than four values, others than positive integers,
+    powers of two alone, or all divisible equally often.
+    """
+    if len(values) < 4 or not all(type(value) is int and value > 0 for value in values):
+        return np.zeros((len(values), 0))
+    powers = np.log2([value & -value for value in values])
+    if not np.ptp(powers) or np.array_equal(powers, np.log2(values)):
+        return np.zeros((len(values), 0))
+    found: npt.NDArray[np.float64] = ((powers - powers.min()) / np.ptp(powers))[:, None]
+    return found

@@ -1,22 +1,22 @@
 """A Gaussian process over knob coordinates: smooth, aware of what it has not seen, and good with few results.
 
 The covariance has two parts: what single knobs do whatever the others are (learned from few results), and a Matern
-kernel (5/2) over all of them with one length for each group of coordinates. Lengths and noise are fitted by a few steps
-of resilient propagation on the penalized likelihood (Rasmussen and Williams 2006, section 5.4; Igel and Huesken 2000);
-each fit begins where the last one ended.
+kernel (5/2) over all of them with one length for each group of coordinates. Lengths, noise and the share of the single
+knobs are fitted by a few steps of resilient propagation on the penalized likelihood (Rasmussen and Williams 2006,
+section 5.4; Igel and Huesken 2000); each fit begins where the last one ended.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import erf
+from math import erfc
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from subbyte.errors import InvalidInput
-from subbyte.tune.search.features import knob_coordinates
+from subbyte.tune.search.features import halvings, knob_coordinates
 from subbyte.tune.search.grid import Digits
 
 Rows = npt.NDArray[np.float64]
@@ -25,17 +25,20 @@ LIMIT = 256
 """Results learned from; of more, the best half as many and others spread evenly over the rest."""
 SETTLED = 200
 """Results up to which lengths and noise are fitted every time; each of these fits inverts a matrix of that size."""
-SMOOTH, JUMPY = 0.7, 4.0
-"""Lengths expected before anything is seen, in units of a knob's range: of its order, and of its values as such."""
-SINGLE = 0.3
-"""Share of the variance that is put down to single knobs."""
+SMOOTH, EVEN, JUMPY = 1.4, 1.5, 4.0
+"""Lengths expected before anything is seen, in units of a knob's range: of its order, of the powers of two in its
+values, and of its values as such."""
+SINGLE = 0.2
+"""Share of the variance that is expected to be down to single knobs."""
 _NEAR = 0.5
 """Length within a single knob; half of its likeness is being the same value."""
+_EVEN_TRAIT = 0.7
+"""Weight of the powers of two within a single knob."""
 _NOISE = 0.02
-_SPREAD = (0.8, 1.0)
-"""How far logarithms of lengths and of the noise stray from what is expected."""
-_BOUNDS = ((0.08, 20.0), (1e-5, 0.5))
-_STEPS = {True: 12, False: 4}
+_SPREAD = (0.8, 1.0, 1.5)
+"""How far logarithms of lengths, of the noise and of the odds of the share stray from what is expected."""
+_BOUNDS = ((0.08, 20.0), (1e-5, 0.5), (0.007, 20.0))
+_STEPS = {True: 25, False: 10}
 """Steps of the first fit, and of a later one."""
 _ROOT5 = np.sqrt(5.0)
 
@@ -44,7 +47,8 @@ class Places:
     """Coordinates of configurations: each knob by the order of its values, and once more by the values as such.
 
     The second lets a process learn that neighbouring values of a knob need not be alike; its length is expected to be
-    great, so that a knob is taken for smooth until results say otherwise. Traits follow: columns whose inner product is
+    great, so that a knob is taken for smooth until results say otherwise. Sizes of which some are divisible by more
+    powers of two than others (16, 48, 64 threads) also go by that number. Traits follow: columns whose inner product is
     how alike two configurations are on average of their knobs, each looked at by itself.
     """
 
@@ -55,7 +59,8 @@ class Places:
         ordered = [(knob, knob_coordinates(choices), SMOOTH) for knob, choices in enumerate(values)]
         as_such = [(knob, np.eye(len(values[knob])) / np.sqrt(2.0), JUMPY)
                    for knob, table, _ in ordered if table.shape[1] == 1 and len(table) > 2]  # fmt: skip
-        for knob, table, length in (*ordered, *as_such):
+        even = {knob: table for knob, choices in enumerate(values) if (table := halvings(choices)).shape[1]}
+        for knob, table, length in (*ordered, *as_such, *((knob, table, EVEN) for knob, table in even.items())):
             if table.shape[1]:
                 self._tables.append((knob, table))
                 groups += [len(lengths)] * table.shape[1]
@@ -65,7 +70,8 @@ class Places:
         """Group of each column; ``more`` further columns, each a group of its own, come last."""
         self.lengths = np.array(lengths + [SMOOTH] * more)
         """Length expected of each group."""
-        several = [(knob, table) for knob, table, _ in ordered if len(table) > 1]
+        several = [(knob, np.concatenate([table, *([_EVEN_TRAIT * even[knob]] if knob in even else [])], axis=1))
+                   for knob, table, _ in ordered if len(table) > 1]  # fmt: skip
         self._traits = [(knob, _likeness(table) / np.sqrt(len(several))) for knob, table in several]
 
     def __call__(self, digits: Digits, more: Rows | None = None) -> Rows:
@@ -91,15 +97,17 @@ class GaussianProcess:
 
     def __init__(self, groups: npt.NDArray[np.int64], lengths: Rows) -> None:
         self._groups = groups
-        self._expected = np.log(np.append(lengths, _NOISE))
+        self._expected = np.log(np.concatenate([lengths, [_NOISE, SINGLE / (1.0 - SINGLE)]]))
         self._theta = self._expected.copy()
-        spans = [_BOUNDS[0]] * len(lengths) + [_BOUNDS[1]]
+        """Logarithms of the lengths, of the noise, and of the odds of the share of single knobs."""
+        self._strays = np.array([_SPREAD[0]] * len(lengths) + list(_SPREAD[1:]))
+        spans = [_BOUNDS[0]] * len(lengths) + list(_BOUNDS[1:])
         self._low, self._high = np.log(np.array(spans)).T
         self._fitted = False
         self._learned = 0
 
     def fit(self, places: Rows, targets: Rows) -> None:
-        """Learn targets [n, t] at ``places``; lengths and noise are fitted to the first target.
+        """Learn targets [n, t] at ``places``; lengths, noise and share are fitted to the first target.
 
         Beyond ``SETTLED`` places they are fitted again only when there is a tenth more to learn from.
         """
@@ -112,14 +120,14 @@ class GaussianProcess:
             chosen = np.concatenate([order[: LIMIT // 2], spread])
             places, targets = places[chosen], targets[chosen]
         self._places, self._traits = self._split(places)
-        self._single = SINGLE if self._traits.shape[1] else 0.0
+        self._alike = self._traits @ self._traits.T
         self._shift, self._scale = targets.mean(axis=0), np.maximum(targets.std(axis=0), 1e-9)
         wanted = (targets - self._shift) / self._scale
         gaps = self._gaps()
         if learn:
             self._learn(gaps, wanted[:, 0], _STEPS[not self._fitted])
             self._learned = told
-        kernel, _ = self._kernel(gaps)
+        kernel = self._mixed(self._near(gaps)[0], self._alike)
         self._root = np.linalg.inv(np.linalg.cholesky(kernel + self._noise * np.eye(len(kernel))))
         self._weights = self._root.T @ (self._root @ wanted)
         self._fitted = True
@@ -130,23 +138,33 @@ class GaussianProcess:
         variance = np.maximum(prior - (explained**2).sum(axis=1), 0.0)
         return mean, np.sqrt(variance) * self._scale[0]
 
-    def pick(self, places: Rows, count: int, best: float) -> list[int]:
+    def pick(self, places: Rows, count: int, best: float, waiting: Rows | None = None) -> list[int]:
         """Rows of ``places`` that promise most below ``best``, at most ``count``, each allowing for those before it.
 
         By expected improvement of the first target, times the second where there is one: the chance to succeed. What a
-        picked row would tell is taken off the uncertainty of the others (batches as by Desautels et al. 2014).
+        picked row would tell is taken off the uncertainty of the others (batches as by Desautels et al. 2014), and so
+        is what the ``waiting`` rows [w, columns + traits] will tell: picked before, result not known yet.
         """
+        own = len(places)
+        if waiting is not None and len(waiting):
+            places = np.concatenate([places, waiting])
         mean, explained, scaled, prior = self._posterior(places)
         _, traits = self._split(places)
         chance = np.clip(mean[:, 1], 0.03, 1.0) if mean.shape[1] > 1 else np.ones(len(mean))
         variance = np.maximum(prior - (explained**2).sum(axis=1), 1e-12)
-        taken = np.zeros(len(places), dtype=bool)
+        open_ones = np.arange(len(places)) < own
+        ahead = list(range(own, len(places)))
         picked: list[int] = []
-        while len(picked) < min(count, len(places)):
-            gain = expected_improvement(mean[:, 0], np.sqrt(variance) * self._scale[0], best) * chance
-            row = int(np.argmax(np.where(taken, -np.inf, gain)))
-            picked.append(row)
-            taken[row] = True
+        while ahead or len(picked) < min(count, own):
+            if ahead:
+                row = ahead.pop()
+            else:
+                gain = expected_improvement(mean[:, 0], np.sqrt(variance) * self._scale[0], best) * chance
+                row = int(np.argmax(np.where(open_ones, gain, -np.inf)))
+                picked.append(row)
+                open_ones[row] = False
+                if len(picked) == min(count, own):
+                    break
             near, _ = _matern(((scaled - scaled[row]) ** 2).sum(axis=1))
             shared = self._mixed(near, traits @ traits[row]) - explained @ explained[row]
             variance = np.maximum(variance - shared**2 / (variance[row] + self._noise), 1e-12)
@@ -156,7 +174,7 @@ class GaussianProcess:
         """Means [m, t], what the results explain [m, n], coordinates in units of length, variance before results."""
         if not self._fitted:
             raise InvalidInput("the Gaussian process has not been fitted yet: tell more results first")
-        scale = np.exp(-self._theta[:-1])[self._groups]
+        scale = np.exp(-self._theta[:-2])[self._groups]
         there, traits = self._split(places)
         there, known = there * scale, self._places * scale
         squares = (there**2).sum(axis=1)[:, None] + (known**2).sum(axis=1)[None, :] - 2.0 * there @ known.T
@@ -173,11 +191,16 @@ class GaussianProcess:
         mixed: Rows = (1.0 - self._single) * near + self._single * alike
         return mixed
 
-    # ---- lengths and noise ---------------------------------------------------------------------------------------
+    # ---- lengths, noise and share --------------------------------------------------------------------------------
 
     @property
     def _noise(self) -> float:
-        return float(np.exp(self._theta[-1]))
+        return float(np.exp(self._theta[-2]))
+
+    @property
+    def _single(self) -> float:
+        """Share of the variance that is put down to single knobs; 0 for rows without traits."""
+        return float(1.0 / (1.0 + np.exp(-self._theta[-1]))) if self._traits.shape[1] else 0.0
 
     def _learn(self, gaps: Rows, wanted: Rows, steps: int) -> None:
         step, before = np.full(len(self._theta), 0.2), np.zeros(len(self._theta))
@@ -190,45 +213,43 @@ class GaussianProcess:
 
     def _gaps(self) -> Rows:
         """Squared differences [groups, n, n] of the coordinates."""
-        gaps = np.zeros((len(self._theta) - 1, len(self._places), len(self._places)))
+        gaps = np.zeros((len(self._theta) - 2, len(self._places), len(self._places)))
         for column, group in enumerate(self._groups.tolist()):
             own = self._places[:, column]
             gaps[group] += (own[:, None] - own[None, :]) ** 2
         return gaps
 
-    def _kernel(self, gaps: Rows) -> tuple[Rows, Rows]:
-        """Covariance of the results, and -2 times its derivative by the squared distances."""
-        near, bend = _matern(np.tensordot(np.exp(-2.0 * self._theta[:-1]), gaps, axes=1))
-        return self._mixed(near, self._traits @ self._traits.T), (1.0 - self._single) * bend
+    def _near(self, gaps: Rows) -> tuple[Rows, Rows]:
+        """Matern covariance of the results, and -2 times its derivative by the squared distances."""
+        return _matern((np.exp(-2.0 * self._theta[:-2]) @ gaps.reshape(len(gaps), -1)).reshape(gaps.shape[1:]))
 
     def loss(self, gaps: Rows, wanted: Rows) -> float:
         """Penalized negative log-likelihood of the standardized targets [n], up to a constant."""
-        kernel, _ = self._kernel(gaps)
+        kernel = self._mixed(self._near(gaps)[0], self._alike)
         root = np.linalg.cholesky(kernel + self._noise * np.eye(len(kernel)))
         fit = np.linalg.solve(root, wanted)
         penalty = ((self._theta - self._expected) / self._strays) ** 2
         return float(0.5 * fit @ fit + np.log(np.diag(root)).sum() + 0.5 * penalty.sum())
 
     def slope(self, gaps: Rows, wanted: Rows) -> Rows:
-        """Gradient of ``loss`` by the logarithms of lengths and noise."""
-        kernel, bend = self._kernel(gaps)
-        inverse = np.linalg.inv(kernel + self._noise * np.eye(len(kernel)))
+        """Gradient of ``loss`` by the logarithms of lengths, noise and the odds of the share."""
+        near, bend = self._near(gaps)
+        single = self._single
+        inverse = np.linalg.inv(self._mixed(near, self._alike) + self._noise * np.eye(len(near)))
         weights = inverse @ wanted
         pull = inverse - np.outer(weights, weights)
-        by_length = 0.5 * np.tensordot(gaps, pull * bend, axes=2) * np.exp(-2.0 * self._theta[:-1])
+        bent = (pull * bend).ravel() * (1.0 - single)
+        by_length = 0.5 * (gaps.reshape(len(gaps), -1) @ bent) * np.exp(-2.0 * self._theta[:-2])
         by_noise = 0.5 * float(np.trace(pull)) * self._noise
-        slope: Rows = np.append(by_length, by_noise) + (self._theta - self._expected) / self._strays**2
-        return slope
-
-    @property
-    def _strays(self) -> Rows:
-        return np.append(np.full(len(self._theta) - 1, _SPREAD[0]), _SPREAD[1])
+        by_share = 0.5 * float((pull * (self._alike - near)).sum()) * single * (1.0 - single)
+        slope: Rows = np.concatenate([by_length, [by_noise, by_share]])
+        return slope + (self._theta - self._expected) / self._strays**2
 
 
 def expected_improvement(mean: Rows, deviation: Rows, best: float) -> Rows:
     """By how much [n] a normal value of ``mean`` [n] and ``deviation`` [n] falls below ``best`` on average."""
     z = (best - mean) / deviation
-    below = 0.5 * (1.0 + np.array([erf(value) for value in (z / np.sqrt(2.0)).tolist()]))
+    below = 0.5 * np.array([erfc(value) for value in (z / -np.sqrt(2.0)).tolist()])  # exact also where it is tiny
     improvement: Rows = (best - mean) * below + deviation * np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
     return improvement
 

@@ -1,4 +1,4 @@
-"""What the parts of the kernel share: buffers, coordinates and addresses of a block."""
+"""What the parts of the kernel share: buffers, coordinates and addresses of a warpgroup."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from subbyte.tirx.emit import bind, registers
 
 @dataclass
 class Block:
-    """Buffers and coordinates of one block. Every field but ``plan`` is a TIRx buffer or expression."""
+    """Buffers and coordinates of a thread's warpgroup. Every field but ``plan`` is a TIRx buffer or expression."""
 
     plan: StemPlan
     activations: Any
@@ -31,12 +31,10 @@ class Block:
     lane: Any
     slice_: Any
     """Index among the blocks that share an input: of the output channels."""
-    segment: Any
-    """Part of the output row."""
-    group: Any
-    """Group of 8 images."""
-    first_rows: Any
-    """First group of ``tile_rows`` output rows."""
+    place: Any
+    """Index among the blocks of a slice."""
+    first_turn: Any
+    """Of the warpgroup."""
 
     @property
     def image(self) -> Any:
@@ -48,43 +46,66 @@ class Block:
         """Index of the warpgroup."""
         return self.warp // 4
 
+    @property
+    def barrier(self) -> Any:
+        """Byte address of the barrier that counts the bytes of weights and parameters."""
+        return self.base + T.uint32(self.plan.barrier_base)
+
     def buffer_address(self, buffer: Any) -> Any:
-        """Byte address of a buffer of input rows."""
-        return self.base + T.uint32(self.plan.rows_base) + buffer * T.uint32(self.plan.buffer_bytes)
+        """Byte address of one of the warpgroup's buffers of strings."""
+        index = T.cast(self.warpgroup * self.plan.buffers, "uint32") + buffer
+        return self.base + T.uint32(self.plan.strings_base) + index * T.uint32(self.plan.buffer_bytes)
 
-    def barrier(self, buffer: Any) -> Any:
-        """Byte address of the barrier that counts the bytes of a buffer's rows; the first one's also what all turns
-        need."""
-        return self.base + T.uint32(self.plan.barrier_base) + buffer * T.uint32(8)
+    def meet(self) -> None:
+        """All warps of the warpgroup wait for each other."""
+        op.named_barrier(1 + self.warpgroup, 128, wait=True)
 
-    def wait(self, address: Any, parity: Any) -> None:
-        """Wait at a barrier until the phase of this parity has ended."""
+    def wait(self) -> None:
+        """Wait until weights and parameters have come."""
         done = registers("done", 1)
         T.buffer_store(done, T.uint32(0), [0])
         with T.While(done[0] == T.uint32(0)):
-            op.barrier_try_wait(done[0], address, parity)
+            op.barrier_try_wait(done[0], self.barrier, T.uint32(0))
+
+
+@dataclass
+class Turn:
+    """What a turn computes, as expressions: a group of 8 images, a group of output rows, a segment of them."""
+
+    group: Any
+    rows: Any
+    segment: Any
 
 
 def coordinates(plan: StemPlan, activations: Any, output: Any, parameters: Any, weights: Any) -> Block:
-    """The block that a thread belongs to, from its indices in the grid."""
+    """The warpgroup that a thread belongs to, from its indices in the grid."""
     index, _ = T.cta_id([plan.launch.grid[0], 1])
     thread = T.thread_id([plan.config.threads])
     for name, value in (("index", index), ("thread", thread)):
         IRBuilder.name(name, value)
     shared = T.alloc_buffer((plan.shared_bytes // 4,), "uint32", scope="shared.dyn", align=128)
     IRBuilder.name("shared", shared)
-    warp = registers("warp_word", 1)
-    op.first_lane(warp[0], T.cast(thread // 32, "uint32"))
+    word = registers("warp_word", 1)
+    op.first_lane(word[0], T.cast(thread // 32, "uint32"))
+    warp = bind("warp", T.cast(word[0], "int32"))
     place = bind("place", index // plan.slices)
-    rows = bind("rows", place // plan.config.segments)
     return Block(
         plan, activations, weights, parameters, output, shared,
         base=bind("base", T.cuda.cvta_generic_to_shared(shared.ptr_to([0]))),
         thread=thread,
-        warp=bind("warp", T.cast(warp[0], "int32")),
+        warp=warp,
         lane=bind("lane", thread % 32),
         slice_=bind("slice", index % plan.slices),
-        segment=bind("segment", place % plan.config.segments),
-        group=bind("group", rows // plan.row_blocks),
-        first_rows=bind("first_rows", rows % plan.row_blocks * plan.config.turns),
+        place=place,
+        first_turn=bind("first_turn", (place * plan.config.consumers + warp // 4) * plan.config.turns),
     )  # fmt: skip
+
+
+def turn_of(plan: StemPlan, number: Any) -> Turn:
+    """A turn by its number: down a segment, then the next segment, then the next images."""
+    above = bind("above", T.truncdiv(number, T.int32(plan.row_groups)))
+    return Turn(
+        bind("group", T.truncdiv(above, T.int32(plan.config.segments))),
+        bind("rows", T.truncmod(number, T.int32(plan.row_groups))),
+        bind("segment", T.truncmod(above, T.int32(plan.config.segments))),
+    )

@@ -1,4 +1,4 @@
-"""The TIRx function of a kernel: one warp begins the copies, then all warpgroups take tiles in turn."""
+"""The TIRx function of a kernel: each warpgroup writes the windows of its turns, multiplies and requantizes them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.families.stem.emit.block import Block, coordinates
-from subbyte.families.stem.emit.copies import copy_rows, set_up
+from subbyte.families.stem.emit.block import Block, Turn, coordinates, turn_of
+from subbyte.families.stem.emit.constants import begin_sums, set_up
 from subbyte.families.stem.emit.epilogue import Epilogue
-from subbyte.families.stem.emit.multiply import Places, begin_sums, multiply, places
+from subbyte.families.stem.emit.multiply import Multiplier
+from subbyte.families.stem.emit.write import Writer
 from subbyte.families.stem.plan import StemPlan
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, every, loop, when
 from subbyte.tirx.function import kernel_function
-from subbyte.workload.conv import ceil_div
 
 
 def stem_kernel(plan: StemPlan) -> Any:
@@ -26,51 +26,71 @@ def _body(plan: StemPlan, activations: Any, output: Any, parameters: Any, weight
     block = coordinates(plan, activations, output, parameters, weights)
     with when(block.thread == 0):
         set_up(block)
+    writer = Writer(block)
+    early = bool(plan.config.ahead) or plan.config.turns == 1
     if plan.config.dependent_launch:
         op.allow_next_launch()
         op.wait_for_previous_launch()
-    with when(block.warp == 0):
-        op.emit(T.cuda.warp_sync())
-        copy_rows(block, block.first_rows, T.uint32(0), expect=False)
+    if early:  # the first words, while weights and parameters come
+        _read(writer, block.first_turn)
     T.evaluate(T.cuda.cta_sync())
-    where, epilogue = places(block), Epilogue(block)
+    block.wait()
     if plan.begun:
-        block.wait(block.barrier(T.uint32(0)), T.uint32(0))
         begin_sums(block)
-    if plan.config.turns == 1:
-        if not plan.begun:
-            block.wait(block.barrier(T.uint32(0)), T.uint32(0))
-        _turn(block, where, epilogue, T.uint32(0), block.first_rows)
-        return
-    with loop("turn", plan.config.turns, T.serial) as turn:
-        rows = bind("rows", block.first_rows + turn)
-        with when(_exists(plan, rows)):
-            buffer = bind("buffer", T.cast(turn % 2, "uint32"))
-            with when(every([block.warp == 0, turn + 1 < plan.config.turns, *_conditions(plan, rows + 1)])):
-                copy_rows(block, rows + 1, T.uint32(1) - buffer)
-            block.wait(block.barrier(buffer), T.cast(turn // 2 % 2, "uint32"))
-            _turn(block, where, epilogue, buffer, rows)
-        T.evaluate(T.cuda.cta_sync())  # all have read the buffer that the next turn's copies write
+        op.async_fence()
+        T.evaluate(T.cuda.cta_sync())
+    multiplier, epilogue = Multiplier(block), Epilogue(block)
+    with loop("turn", plan.config.turns, T.serial) as count:
+        number = bind("number", block.first_turn + count)
+        with when(_exists(plan, number)):
+            turn = turn_of(plan, number)
+            buffer = T.cast(count % 2, "uint32") if plan.buffers > 1 else T.uint32(0)
+            if not early:
+                writer.read(turn)
+            writer.write(buffer)
+            if plan.config.ahead:
+                with when(count + 1 < plan.config.turns):
+                    _read(writer, number + 1)
+            _tiles(block, multiplier, epilogue, buffer, turn)
+            if plan.config.turns > plan.buffers == 1:
+                block.meet()
 
 
-def _conditions(plan: StemPlan, rows: Any) -> list[Any]:
-    return [rows < plan.row_groups] if plan.row_groups % plan.config.turns else []
+def _exists(plan: StemPlan, number: Any) -> Any:
+    """The layer has a turn of this number."""
+    whole = plan.config.turns * plan.config.consumers
+    return every([number < plan.all_turns] if plan.all_turns % whole else [])
 
 
-def _exists(plan: StemPlan, rows: Any) -> Any:
-    """The image has this group of output rows."""
-    return every(_conditions(plan, rows))
+def _read(writer: Writer, number: Any) -> None:
+    """Begin to read the words of a turn, if there is one of this number."""
+    plan = writer.block.plan
+    with when(_exists(plan, number)):
+        writer.read(turn_of(plan, number))
 
 
-def _turn(block: Block, where: Places, epilogue: Epilogue, buffer: Any, rows: Any) -> None:
-    """All tiles of a group of output rows."""
+def _tiles(block: Block, multiplier: Multiplier, epilogue: Epilogue, buffer: Any, turn: Turn) -> None:
+    """All tiles of a turn."""
     plan = block.plan
-    consumers = plan.config.consumers
-    with loop("step", ceil_div(plan.tiles, consumers), T.serial) as step:
-        tile = bind("tile", step * consumers + block.warpgroup)
-        inside = [tile < plan.tiles] if plan.tiles % consumers else []
-        if plan.strips.units % plan.segment_units:
-            inside.append(block.segment * plan.segment_units + tile // plan.strips.phases < plan.strips.units)
+    rows = range(0, plan.config.turn_rows, plan.config.together)
+    if plan.behind:
+        both = [multiplier.sums() for _ in range(2)]
+        groups = [(tile, row) for tile in range(plan.tiles) for row in rows]
+        multiplier.multiply(both[0], buffer, *groups[0])
+        for number, (tile, row) in enumerate(groups):
+            more = groups[number + 1 : number + 2]
+            for following in more:
+                multiplier.multiply(both[(number + 1) % 2], buffer, *following)
+            op.wgmma_wait(len(more))
+            epilogue.store(both[number % 2], turn, tile, row)
+        return
+    with loop("tile", plan.tiles, T.serial) as tile:
+        inside: list[Any] = []
+        if plan.strings.units % plan.segment_units:
+            inside.append(turn.segment * plan.segment_units + tile // plan.strings.phases < plan.strings.units)
         with when(every(inside)):
-            sums = multiply(block, where, buffer, tile)
-            epilogue.store(sums, rows, tile)
+            for row in rows:
+                sums = multiplier.sums()
+                multiplier.multiply(sums, buffer, tile, row)
+                op.wgmma_wait(0)
+                epilogue.store(sums, turn, tile, row)

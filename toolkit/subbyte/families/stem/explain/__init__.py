@@ -7,13 +7,13 @@ from subbyte.info_record import InfoRecord
 
 TOPICS: dict[str, Topic[InfoRecord]] = {
     "tiling": Topic(
-        "How a layer is cut into blocks, turns, tiles of pixels, and steps of K.",
+        "How a layer is cut into turns of warpgroups, tiles of pixels, and steps of K.",
         "subbyte explain tiling n8h224w224c3k64r7s7p3u2 --family stem",
         StemTiling,
         stem_tiling,
     ),
     "sharedk": Topic(
-        "Which taps and channels of a window share the K of an instruction, by step and lane.",
+        "Which taps and channels of a window share the K of an instruction, by step and word.",
         "subbyte explain sharedk n8h224w224c3k64r7s7p3u2 --phase 0",
         SharedK,
         shared_k,

@@ -1,4 +1,4 @@
-"""How a kernel for few input channels cuts a convolution: blocks, turns, tiles of pixels, steps of K."""
+"""How a kernel for few input channels cuts a convolution: turns of warpgroups, tiles of pixels, steps of K."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class StemLevel:
 
 @dataclass(frozen=True)
 class StemTiling(InfoRecord):
-    """The levels of one kernel, the whole layer first; of blocks at a border, what one inside has.
+    """The levels of one kernel, the whole layer first; of turns at a border, what one inside has.
 
-    ``useful`` of the positions of K are taps and channels of the window; ``threads`` and ``shared_bytes`` are a
-    block's."""
+    ``useful`` of the positions of K are taps and channels of the window; of ``blocks``, each of ``warpgroups`` computes
+    ``turns`` turns; ``shared_bytes`` are a block's."""
 
     workload: ConvWorkload
     config: str
@@ -40,18 +40,20 @@ class StemTiling(InfoRecord):
     instruction: str
     levels: tuple[StemLevel, ...]
     useful: int
-    threads: int
+    blocks: int
+    warpgroups: int
+    turns: int
     shared_bytes: int
 
     @property
     def instructions(self) -> int:
-        """Matrix instructions of a block that no border cuts."""
+        """Matrix instructions of a turn that no border cuts."""
         return prod(level.count for level in self.levels[2:])
 
     def title(self) -> str:
         """One line that names what the record shows."""
         return (
-            f"tiling of {self.workload.label} ({self.config}): {self.levels[1].count:,} blocks, K of "
+            f"tiling of {self.workload.label} ({self.config}): {self.levels[1].count:,} turns, K of "
             f"{self.useful} taps and channels in {self.levels[-1].count} steps ({self.instruction})"
         )
 
@@ -69,9 +71,10 @@ class StemTiling(InfoRecord):
     def text(self) -> str:
         """The levels, and what fills K."""
         depth = self.levels[-1].count * STEP_BYTES
+        shares = f"{self.blocks:,} blocks of {self.warpgroups} warpgroups, each of {self.turns} turns"
         lines = (
-            f"a block: {self.threads} threads; shared memory: {self.shared_bytes:,} bytes",
-            f"{self.instructions:,} instructions in a block that no border cuts",
+            f"{shares}; shared memory of a block: {self.shared_bytes:,} bytes",
+            f"{self.instructions:,} instructions in a turn that no border cuts",
             f"{self.useful} of {depth} positions of K are taps and channels of a window: subbyte explain sharedk",
         )
         return "\n".join([super().text(), "", *lines])
@@ -81,17 +84,16 @@ def stem_tiling(plan: StemPlan) -> StemTiling:
     """The levels of a plan. Raises InvalidInput with the reason for one that is refused."""
     if reason := why_not(plan):
         raise InvalidInput(f"{plan.workload.label} with {plan.config.key} on {plan.arch.name} is refused: {reason}")
-    w, config, steps = plan.workload, plan.config, plan.strips.steps
+    w, config, steps = plan.workload, plan.config, plan.strings.steps
     depth, width, channels = steps * STEP_BYTES, plan.tile[1], config.filters
-    turns = min(config.turns, plan.row_groups)
     levels = (
         StemLevel("layer", 1, w.p, w.q, w.n, w.k, w.r * w.s * w.c),
-        StemLevel("block", plan.blocks, turns * config.tile_rows, width, BATCH_GROUP, channels, depth),
-        StemLevel("turn", turns, config.tile_rows, width, BATCH_GROUP, channels, depth),
-        StemLevel("row", config.tile_rows, 1, width, BATCH_GROUP, channels, depth),
+        StemLevel("turn", plan.all_turns * plan.slices, config.turn_rows, width, BATCH_GROUP, channels, depth),
+        StemLevel("row", config.turn_rows, 1, width, BATCH_GROUP, channels, depth),
         StemLevel("tile", plan.tiles, 1, width // plan.tiles, BATCH_GROUP, channels, depth),
         StemLevel("step", steps, 1, width // plan.tiles, BATCH_GROUP, channels, STEP_BYTES),
     )
     return StemTiling(
-        w, config.key, plan.arch.name, plan.atom.name, levels, w.r * w.s * w.c, config.threads, plan.shared_bytes
-    )
+        w, config.key, plan.arch.name, plan.atom.name, levels, w.r * w.s * w.c, plan.blocks, config.consumers,
+        config.turns, plan.shared_bytes,
+    )  # fmt: skip

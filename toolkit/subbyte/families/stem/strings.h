@@ -36,35 +36,32 @@ static inline int @stem@_pack_activations(const int8_t *x, uint32_t *words)
 }
 
 //@ weights
-/* Weights: w int8 [K][R][S][C] -> words uint32 @w_words@, all of them written: bytes, the values times 16,
- * [slices of @slice@ filters][@phases@ phases][@steps@ steps][@slice@ / 8][2][8][16 bytes]. A window is @row_words@ words of each kernel row;
- * where it begins in its first word depends on the output column: the phases. Filter q * @slice@ / 4 + 2 * j + e of a slice is
- * column 8 * j + 2 * q + e. Value v of word i is byte i % 4 * 4 + v / 2 of step i / 4, in the second half where v is odd.
- * BAD_VALUE when a value is outside -8..7. */
+/* Where the taps of a window are among its bytes: [@phases@ phases][R][S][C]. */
+static const uint16_t @stem@_taps[] = {
+@taps@
+};
+
+/* Weights: w int8 [K][R][S][C] -> words uint32 @w_words@, all of them written: bytes,
+ * [slices of @slice@ filters][@phases@ phases][@steps@ steps][@slice@ / 8][2][8][16 bytes]. Where a window begins in its first word depends on the
+ * output column: the phases. Filter q * @slice@ / 4 + 2 * j + e of a slice is column 8 * j + 2 * q + e. Byte i of a window is byte i % 16
+ * of half i % 32 / 16 of step i / 32. BAD_VALUE when a value is outside -8..7. */
 static inline int @stem@_prepare_weights(const int8_t *w, uint32_t *words)
 {
-    const size_t filters = @k@, rows = @r@, columns = @s@, channels = @c@, slice = @slice@;
+    const size_t filters = @k@, taps = (size_t)@r@ * @s@ * @c@, slice = @slice@;
     for (size_t i = 0; i < @NAME@_WEIGHT_WORDS; ++i) {
         words[i] = 0;
     }
     for (size_t k = 0; k < filters; ++k) {
         const size_t quad = k % slice / (slice / 4), pair = k % slice % (slice / 4) / 2;
-        for (size_t r = 0; r < rows; ++r) {
-            for (size_t s = 0; s < columns; ++s) {
-                for (size_t c = 0; c < channels; ++c) {
-                    const int8_t given = *w++;
-                    if (given < -8 || given > 7) {
-                        return @NAME@_BAD_VALUE;
-                    }
-                    for (size_t phase = 0; phase < @phases@; ++phase) {
-                        const size_t place = phase * @advance@ % 8 + s * @strip_channels@ + c, value = place % 8;
-                        const size_t word = r * @row_words@ + place / 8, byte = word % 4 * 4 + value / 2;
-                        const size_t matrix =
-                            (((k / slice * @phases@ + phase) * @steps@ + word / 4) * (slice / 8) + pair) * 2 + value % 2;
-                        words[(matrix * 8 + quad * 2 + k % 2) * 4 + byte / 4] |=
-                            ((uint32_t)given & 15u) << (8 * (byte % 4) + 4);
-                    }
-                }
+        for (size_t tap = 0; tap < taps; ++tap) {
+            const int8_t given = *w++;
+            if (given < -8 || given > 7) {
+                return @NAME@_BAD_VALUE;
+            }
+            for (size_t phase = 0; phase < @phases@; ++phase) {
+                const size_t place = @stem@_taps[phase * taps + tap], part = (k / slice * @phases@ + phase) * @steps@ + place / 32;
+                const size_t matrix = (part * (slice / 8) + pair) * 2 + place % 32 / 16;
+                words[(matrix * 8 + quad * 2 + k % 2) * 4 + place % 16 / 4] |= ((uint32_t)given & 255u) << (8 * (place % 4));
             }
         }
     }

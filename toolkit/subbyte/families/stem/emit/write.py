@@ -1,0 +1,124 @@
+"""Windows into shared memory: a thread reads the words of a column of words, and writes them as strings of bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script import tirx as T
+
+from subbyte.device.atoms import LOW_NIBBLES
+from subbyte.families.stem.emit.block import Block, Turn
+from subbyte.families.stem.strings import PIECE_BYTES, STRIP_BYTES, WORD_BYTES, Part
+from subbyte.numerics.pixel_strips import WORD_VALUES
+from subbyte.tirx import instructions as op
+from subbyte.tirx.emit import bind, every, registers, when
+from subbyte.workload.conv import BATCH_GROUP
+
+THREADS = 128
+
+
+class Writer:
+    """Reads and writes a warpgroup's strings. A thread has an image of a string, in each pass. The last pass is for few
+    warps: other ones in neighbouring warpgroups, whose first warps share a scheduler."""
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        plan = block.plan
+        turned = block.thread % THREADS
+        if plan.turn_strings * BATCH_GROUP % THREADS:
+            first = (block.place * plan.config.consumers + block.warpgroup) % 4 * 32
+            turned = (block.thread + first) % THREADS
+        self.place = bind("string_place", turned)
+        self.words = registers("strip_words", plan.passes * plan.input_rows * plan.strings.span)
+
+    def _inside(self, number: int) -> Any:
+        """Whether there is such a string in a turn."""
+        plan = self.block.plan
+        if (number + 1) * THREADS <= plan.turn_strings * BATCH_GROUP:
+            return True
+        return self.place < plan.turn_strings * BATCH_GROUP - number * THREADS
+
+    def _index(self, number: int, row: int, word: int) -> int:
+        """Place of a word among those of a thread."""
+        plan = self.block.plan
+        return (number * plan.input_rows + row) * plan.strings.span + word
+
+    def read(self, turn: Turn) -> None:
+        """Begin to read all words of a turn."""
+        plan, lay, form = self.block.plan, self.block.plan.strings, self.block.plan.strings.form
+        first = turn.segment * (plan.segment_units * lay.unit_words)
+        top = turn.group * form.rows + turn.rows * (plan.config.turn_rows * plan.workload.stride)
+        at = bind("strip_at", (top * form.words + first) * BATCH_GROUP + self.place)
+        last = (plan.config.segments - 1) * plan.segment_units * lay.unit_words
+        whole = form.words >= last + plan.turn_strings + lay.span - 1
+        for number in range(plan.passes):
+            there = [self._inside(number)]
+            if not whole:
+                string = first + number * (THREADS // BATCH_GROUP) + self.place // BATCH_GROUP
+                there.append(string + lay.span - 1 < form.words)
+            with when(every([one for one in there if one is not True])):
+                for row in range(plan.input_rows):
+                    for word in range(lay.span):
+                        more = (row * form.words + word) * BATCH_GROUP + number * THREADS
+                        pointer = self.block.activations.ptr_to([at + more])
+                        op.load_word(self.words, self._index(number, row, word), pointer)
+
+    def write(self, buffer: Any) -> None:
+        """Write the strings of a turn's output rows, and make them visible to wgmma."""
+        plan, lay = self.block.plan, self.block.plan.strings
+        address = self.block.buffer_address(buffer)
+        image, string = self.place % BATCH_GROUP, self.place // BATCH_GROUP
+        offset = T.cast(string * lay.string_bytes + image * PIECE_BYTES, "uint32")
+        at = bind("string_at", address + offset)
+        for number in range(plan.passes):
+            with when(self._inside(number)):
+                made: dict[Any, Any] = {}
+                for row in range(plan.config.turn_rows):
+                    for kind, parts in enumerate(lay.parts):
+                        words = [self._word(part, number, row * plan.workload.stride, made) for part in parts]
+                        for piece in range(lay.pieces):
+                            place = row * plan.row_bytes + kind * plan.kind_bytes + piece * STRIP_BYTES
+                            place += number * (THREADS // BATCH_GROUP) * lay.string_bytes
+                            op.store_shared16(at + T.uint32(place), words[4 * piece : 4 * piece + 4])
+        op.async_fence()
+        self.block.meet()
+
+    def _word(self, part: Part, number: int, top: int, made: dict[Any, Any]) -> Any:
+        """A word of a string from the words of its rows; what output rows share is made once. Even values are split
+        before bytes are chosen, odd ones behind that."""
+        constants = sum(one << 8 * byte for byte, one in enumerate(part) if isinstance(one, int))
+        given = {byte: one for byte, one in enumerate(part) if not isinstance(one, int)}
+        if not given:
+            return T.uint32(constants)
+        sources = {byte: (top + row, value // WORD_VALUES) for byte, (row, value) in given.items()}
+        places = {byte: value % WORD_VALUES // 2 for byte, (_, value) in given.items()}
+        even = all(value % 2 == 0 for _, value in given.values())
+        key = (part, top)
+        if key not in made:
+            found = list(dict.fromkeys(sources.values()))
+            read = [self._even(number, one, made) if even else self.words[self._index(number, *one)] for one in found]
+            chosen = [byte + WORD_BYTES * len(found) for byte in range(WORD_BYTES)]  # constants, in a word of their own
+            for byte in given:
+                chosen[byte] = places[byte] + WORD_BYTES * found.index(sources[byte])
+            if even and constants:
+                read.append(T.uint32(constants))
+            value = read[0] if chosen == [0, 1, 2, 3] else _bytes(read[0], read[-1], chosen)
+            if not even:
+                kept = sum(LOW_NIBBLES & 0xFF << 8 * byte for byte in given)
+                value = (value & T.uint32(kept)) | T.uint32(constants) if constants else value & T.uint32(kept)
+            made[key] = bind("part", value)
+        return made[key]
+
+    def _even(self, number: int, source: tuple[int, int], made: dict[Any, Any]) -> Any:
+        """The even values of a word."""
+        if source not in made:
+            word = self.words[self._index(number, *source)]
+            made[source] = bind("even", (word << T.uint32(4)) & T.uint32(LOW_NIBBLES))
+        return made[source]
+
+
+def _bytes(first: Any, second: Any, chosen: list[int]) -> Any:
+    """Four of the eight bytes of two words."""
+    both = registers("both", 1)
+    op.permute_bytes(both[0], first, second, T.uint32(sum(byte % 8 << 4 * i for i, byte in enumerate(chosen))))
+    return both[0]
