@@ -47,11 +47,7 @@ def conv2d(
     ``device``: ``auto``, ``cuda:0`` or ``emulator`` (to which an x on a GPU goes too, through the host). ``arch``
     defaults to that of the GPU used (``sm_90a`` on the CPU), ``config`` to the user's own find on this GPU, of any
     family, else the best one known. ``precision``, such as ``"w1a2"``, says that values are of other types. Kernels are
-<<<<<<< HEAD
-    built once and cached. Groups and padding that differs from side to side are refused with the way to do them
-=======
     built once and cached. Groups, and padding that differs from side to side, are refused with the way to do them
->>>>>>> main
     exactly. Kernels on bit planes take :class:`~subbyte.numerics.Thresholds` as well. Raises InvalidInput for wrong
     shapes, dtypes or values, Unsupported with the reason when no kernel covers the convolution.
     """
