@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from subbyte.errors import MissingDependency
+
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("toolkit/**/*.py", "widgets/**/*.py", "notebooks/*.ipynb", "docs/*.md", "*.md", "benchmarks/**/*.md")
 DOTTED = re.compile(r"(?<![\w./])subbyte(?:_widgets)?(?:\.\w+)+")
@@ -21,6 +23,8 @@ def exists(name: str) -> bool:
             found = importlib.import_module(".".join(parts[:end]))
         except ModuleNotFoundError:
             continue
+        except MissingDependency:  # it is there, what it needs is not: subbyte.torch
+            return True
         try:
             for part in parts[end:]:
                 found = getattr(found, part)

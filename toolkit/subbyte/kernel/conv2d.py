@@ -40,8 +40,8 @@ def conv2d(
     An ``x`` on a GPU stays there: it is packed, convolved and unpacked on the stream on which its library works, by the
     kernel that :func:`subbyte.compile` takes, fastest of all families, and nothing is waited for. Its values are not
     looked at: those beyond -8..7 become the nearest. Weights that were not seen before are fetched, checked, packed and
-    placed there first; those of the last 32 layers stay (:meth:`Kernel.on_device` does this once and for all, and its
-    calls look at no weights).
+    placed there first; those of the last 32 layers stay. Each call compares them, and weights on a GPU are fetched for
+    that, which waits for it: :meth:`Kernel.on_device` places them once, and its calls look at no weights.
 
     Any other ``x``, and values of other types, go through :meth:`Kernel.run`, which checks every value, on
     ``device``: ``auto``, ``cuda:0`` or ``emulator`` (to which an x on a GPU goes too, through the host). ``arch``

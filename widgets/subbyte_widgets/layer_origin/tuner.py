@@ -84,7 +84,7 @@ class LayerTuner(Panel):
         self.curve.close()
         self.curve = LiveCurve(total=self.trials.value, running=True)
         self.curve.observe(self._stop, "stop_requested")
-        self.children = (self.view, self._row, self.curve)
+        self.children = [self.view, self._row, self.curve]
         self._say("The first kernels are built ...")
         kind = self.kind or next(iter(families()[record.taken.family].kinds))
         handle = start_tuning(
@@ -148,7 +148,7 @@ class LayerTuner(Panel):
         except Exception as problem:  # a thread has no cell to raise in: the line says it, wait() raises it
             said = f"The search ended with an error: {type(problem).__name__}: {problem}"
         if self._study is None:
-            self.children = self.children[:2]
+            self.children = [self.view, self._row]
         else:
             self.curve.end(self._study.record)
             self.view.show(layer)

@@ -123,7 +123,7 @@ class MmaFamily(Family):
     @property
     def sources(self) -> tuple[Path, ...]:
         """What decides the generated text."""
-        return (_HERE / "emit", _HERE / "plan.py", _HERE / "config.py")
+        return (_HERE / "emit", _HERE / "plan.py", _HERE / "tile.py", _HERE / "config.py")
 
     def weight_words(self, form: str, w: NDArray[np.int8]) -> NDArray[np.uint32] | None:
         """Weights [K,R,S,C] for loads of so many words; None for a form of another family."""

@@ -19,6 +19,7 @@ from subbyte.device.arch import arch as arch_named
 from subbyte.device.atoms import Atom, atom
 from subbyte.device.launch import Argument, Launch
 from subbyte.families.mma.config import MmaConfig
+from subbyte.families.mma.tile import choose_tile
 from subbyte.families.shared.axis import Axis, Index
 from subbyte.numerics.fusion import ADDED, Fusion
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
@@ -375,22 +376,6 @@ class Plan:
 def plan(workload: ConvWorkload, config: MmaConfig, arch: Arch | str = "sm_90a", **options: Any) -> Plan:
     """The plan for a workload; it exists also for configurations that :mod:`subbyte.space` refuses."""
     return Plan(workload, config, arch_named(arch) if isinstance(arch, str) else arch, **options)
-
-
-def choose_tile(workload: ConvWorkload, pixels: int) -> tuple[int, int]:
-    """The rectangle of ``pixels`` outputs that wastes fewest at edges, then stages fewest inputs, then is widest."""
-
-    def cost(height: int) -> tuple[int, int, int]:
-        width = pixels // height
-        covered = ceil_div(workload.p, height) * ceil_div(workload.q, width)
-        halo = (
-            Axis.of(height, workload.r, workload.stride, workload.dilation).count
-            * Axis.of(width, workload.s, workload.stride, workload.dilation).count
-        )
-        return covered, halo, height
-
-    height = min((h for h in range(1, pixels + 1) if pixels % h == 0), key=cost)
-    return height, pixels // height
 
 
 def _word(
