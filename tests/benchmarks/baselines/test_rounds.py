@@ -305,6 +305,7 @@ class Device(CudaDevice):
         self.steps, self.memory, self.overlaps = steps, {}, []
         self.info = SimpleNamespace(l2_bytes=1 << 20)
         self.attributes = SimpleNamespace(max_threads=1024)
+        self.lost = False
 
     def load(self, cubin, entry):
         return self

@@ -272,9 +272,9 @@ Case = tuple[str, Request, Request]
 
 CASES: list[Case] = [
     (
-        "operands: these kernels compute int4 x int4, not w4a4:signed.unsigned (int4 x uint4)",
+        "operands: these kernels compute int4 x int4, or with uint4 activations or outputs, not w2a2 (offset2 x uint2)",
+        (named("n8h14w14c64k64r3s3p1:w2a2"), C(1, 1), "sm_80"),
         (named("n8h14w14c64k64r3s3p1:w4a4:signed.unsigned"), C(1, 1), "sm_80"),
-        (named("n8h14w14c64k64r3s3p1:w4a4:signed.signed"), C(1, 1), "sm_80"),
     ),
     (
         "not covered: kernel size",
