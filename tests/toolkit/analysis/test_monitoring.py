@@ -91,7 +91,7 @@ def test_scores_are_those_of_the_fit_that_proposed() -> None:
         scores = study.strategy.scores(np.array(judged)).tolist()
         assert scores == pytest.approx([proposals[index].score for index in judged])
         assert study_state(study).judged
-    assert {one.origin for one in proposals.values()} == {"start", "model", "neighbour"}
+    assert {one.origin for one in proposals.values()} == {"start", "model", "neighbour", "unseen"}
 
 
 def test_the_selection_is_noted_by_hand() -> None:

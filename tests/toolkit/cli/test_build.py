@@ -68,7 +68,7 @@ def test_names_of_earlier_versions_are_understood(capsys):
     now, then = (["stages=3", "consumers_m=1"], ["RING=3", "groups_m=1"])
     texts = []
     for family, knobs in (("wgmma", now), ("warpgroup", then)):
-        command = ["build", LAYER, "--family", family, "--set", "tile_width=10", "stagger=0", *knobs]
+        command = ["build", LAYER, "--family", family, "--set", "tile_width=10", "consumers_n=1", "stagger=0", *knobs]
         assert main([*command, "--emit", "cuda"]) == 0
         texts.append(capsys.readouterr().out)
     assert texts[0] == texts[1]

@@ -42,7 +42,10 @@ def test_types_of_operands_are_shown_where_they_are_not_int4(capsys):
     [
         ("build", "output: uint8 has 255 thresholds; at most 15"),
         ("run", "output: uint8 has 255 thresholds; at most 15"),
-        ("tune --runner fake", "operands: these kernels compute int4 x int4, not w8a8"),
+        (
+            "tune --runner fake",
+            "operands: these kernels compute int4 x int4, or with uint4 activations or outputs, not w8a8",
+        ),
     ],
 )
 def test_operands_that_no_kernel_computes_are_refused_in_one_sentence(command, why, capsys):

@@ -268,7 +268,10 @@ def test_what_is_refused_says_so_in_one_sentence(capsys: pytest.CaptureFixture[s
         (["build", LAYER, "--output", "bipolar1+pool3"], "windows of 3; kernels pool 2 x 2"),
         (["build", "n8h6w8c64k64r3s3p1", "--output", "int4+pool2"], "only kernels of the bits family fuse that"),
         (["build", "n8h6w8c64k64r3s3p1:w2a2:signed.signed"], "such as w2a2:signed.signed.offset"),
-        (["build", LAYER, "--family", "wgmma"], "these kernels compute int4 x int4, not w1a1"),
+        (
+            ["build", LAYER, "--family", "wgmma"],
+            "these kernels compute int4 x int4, or with uint4 activations or outputs, not w1a1",
+        ),
         (["build", "n8h6w8c128k64r3s3p1:w1a9"], "1 to 8 bits"),
         (["tune", LAYER, "--runner", "fake", "--trials", "3"], "--space bits"),
         (

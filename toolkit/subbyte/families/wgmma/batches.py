@@ -95,7 +95,7 @@ def choice(layer: ConvWorkload, arch: Arch) -> Choice | None:
     ]
     if all(one.groups > groups for one in offers) and (found := searched(layer, arch)):
         offers.append(Choice(found[0], expected(layer, found[0], arch), groups, False))
-    larger = replace(layer, n=BATCH_GROUP * _next(groups))
+    larger = replace(layer, n=BATCH_GROUP * _next(groups)) if layer.kind == "conv" else layer  # rows are no batch
     if larger.batch_groups > groups and (not offers or _least(larger) < min(one.microseconds for one in offers)):
         other = choice(larger, arch)
         if other is not None and _builds(layer, other.config, arch):

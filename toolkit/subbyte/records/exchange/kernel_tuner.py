@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from subbyte.arguments import checked
 from subbyte.errors import BrokenRecord
 from subbyte.records.exchange.rows import (
     OWN,
@@ -154,6 +155,7 @@ def problem_size(workload: ConvWorkload | ForeignWorkload) -> list[Any]:
     return [getattr(workload, name) for name in names]
 
 
+@checked
 def restriction(landscape: Landscape) -> Callable[[Mapping[str, Any]], bool]:
     """A function for ``tune_kernel(restrictions=...)``: true for the configurations that the landscape holds."""
     known = frozenset(landscape.results)
