@@ -74,7 +74,7 @@ def test_names_of_earlier_versions_are_understood(capsys):
     assert texts[0] == texts[1]
     assert main(["build", LAYER, "--set", "tile_width=10", "at_once=2"]) == 2
     assert "retired: at_once=2 is of a knob that is no more" in capsys.readouterr().err
-    assert main(["build", LAYER, "--set", "multicast=1", "tile_width=10", "segments=7"]) == 0
+    assert main(["build", LAYER, "--set", "multicast=1", "tile_width=10", "consumers_n=1", "segments=7"]) == 0
     assert "wgs-tw10" in capsys.readouterr().out
 
 

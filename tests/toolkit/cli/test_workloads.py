@@ -44,7 +44,7 @@ def test_types_of_operands_are_shown_where_they_are_not_int4(capsys):
         ("run", "output: uint8 has 255 thresholds; at most 15"),
         (
             "tune --runner fake",
-            "operands: these kernels compute int4 x int4, or with uint4 activations or outputs, not w8a8",
+            "int4 x int4, or with uint4 activations or outputs, not w8a8",
         ),
     ],
 )

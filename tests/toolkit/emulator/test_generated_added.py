@@ -36,7 +36,11 @@ def test_kernels_are_clean_and_exact(name: str) -> None:
 
 
 FAULTS = {
-    "the neighbour's value": ("int residual = (((int)(added_ptr[0] << ((uint)24",),
+    "the neighbour's value": (
+        "mma",
+        "int residual = (((int)(added_ptr[0] << ((uint)28",
+        "int residual = (((int)(added_ptr[0] << ((uint)24",
+    ),
     "values of the image beside": ("pipeline", "Res_ptr[", "Res_ptr[4 ^ "),
     "nothing is added": (
         "one tile",

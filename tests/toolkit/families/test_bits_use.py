@@ -270,7 +270,7 @@ def test_what_is_refused_says_so_in_one_sentence(capsys: pytest.CaptureFixture[s
         (["build", "n8h6w8c64k64r3s3p1:w2a2:signed.signed"], "such as w2a2:signed.signed.offset"),
         (
             ["build", LAYER, "--family", "wgmma"],
-            "these kernels compute int4 x int4, or with uint4 activations or outputs, not w1a1",
+            "or with uint4 activations or outputs, not w1a1",
         ),
         (["build", "n8h6w8c128k64r3s3p1:w1a9"], "1 to 8 bits"),
         (["tune", LAYER, "--runner", "fake", "--trials", "3"], "--space bits"),
