@@ -18,6 +18,7 @@ KERNELS = [
     ("n8h6w28c256k64r3s3p1", "wgp-tw14-tr1-cm1-cr2-sg2-st4-la1-sta0-preg80"),
 ]
 REFUSED = [
+    ("n8h7w7c64k64r3s3p1", "wgp-tw7-tr1-cm1-sg7-st3-sta0-ig2", "2 groups of pixels exceed 1 groups"),
     ("n16h7w7c64k64r3s3p1", "wgp-tw7-tr1-cm1-sg7-st3-sta0", "tile_width 7 is none of"),
     ("n16h14w14c64k64r3s3p1", "wgp-tw7-tr1-cm1-sg7-st3-sta0-ig2", "need whole rows"),
     ("n16h14w14c64k64r3s3p1u2", "wgp-tw7-tr1-cm1-sg7-st3-sta0-ig2", "need whole rows"),

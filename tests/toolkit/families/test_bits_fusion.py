@@ -139,7 +139,7 @@ def test_another_part_of_an_output_is_refused(output: str) -> None:
 
 
 def test_other_families_fuse_nothing() -> None:
-    with pytest.raises(Unsupported, match="neither pool nor add a residual"):
+    with pytest.raises(Unsupported, match="only kernels of the bits family fuse that"):
         subbyte.build("n8h4w4c64k64r3s3p1", output="int4+pool2")
 
 
@@ -213,7 +213,7 @@ def test_a_chain_hands_on_sums() -> None:
 @pytest.mark.parametrize(
     ("residuals", "words"),
     [
-        ((), "layer 1 .* adds a residual: name the layer that keeps it"),
+        ((), "layer 1 .* adds a residual: name the layer that has it"),
         ((None, 0, 1), "layer 2 .* adds none, but layer 1 is named"),
         ((None, 1, None), "layer 1 adds sums of layer 1: name an earlier layer"),
         ((None, 0), "3 kernels, 2 residuals"),
