@@ -151,9 +151,10 @@ def test_texts_of_what_compile_takes_are_measured_in_their_order(tmp_path, monke
     monkeypatch.setattr(times, "open_device", lambda _: device)
     monkeypatch.setattr(times, "Evaluator", Made)
     monkeypatch.setattr(times.os, "cpu_count", lambda: 1)
-    found = times.measured([lines[0], {**lines[1], "cuda": "no text"}], time.monotonic() + 100.0)
+    found, again = times.measured([lines[0], {**lines[1], "cuda": "no text"}], time.monotonic() + 100.0, again=1)
     assert [one.get("microseconds") for one in found["kernels"]] == [2.5, None]
     assert found["kernels"][1]["kind"] == "build"
+    assert [(one["config"], one["microseconds"]) for one in again] == [(lines[0]["config"], 2.5)]
     (tmp_path / "bad.xz").write_bytes(b"not xz")
     with pytest.raises(InvalidInput, match="no texts of kernels"):
         times.lines_of(tmp_path / "bad.xz")
