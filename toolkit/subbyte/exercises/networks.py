@@ -48,7 +48,7 @@ def check_class(function: Any) -> Feedback:
     }
     named = next((words for words, given in wrong.items() if same(found, given.argmax(axis=1).tolist())), "")
     first = differing[0]
-    shown = f"For test image {first} you return {short(found[first])}; wanted {right[first]}."
+    shown = f"For test image {first} you return {short(found[first])}; the right answer is {right[first]}."
     return Feedback(False, f"{len(differing)} of {len(right)} classes differ. {named or shown}")
 
 

@@ -172,7 +172,7 @@ def check_verdict(verdict: Callable[[float, float, float], str]) -> Feedback:
             "better" if low > m else "worse" if high < -m else "equivalent" if -m < low and high < m else "undecided"
             for low, high, m in INTERVALS
         ],
-        "better and worse have changed places: the difference is a minus b.": lambda: [
+        "better and worse are swapped: the difference is a minus b.": lambda: [
             {"better": "worse", "worse": "better"}.get(word, word) for word in right
         ],
     }
