@@ -35,12 +35,19 @@ def solutions(notebook: nbformat.NotebookNode) -> list[str]:
 
 
 def names(statement: ast.stmt) -> set[str]:
-    """What a statement reads, inside its functions too."""
-    return {
-        one.id
-        for one in ast.walk(statement)
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load) and not hasattr(builtins, one.id)
-    }
+    """What a statement reads from outside itself, inside its functions too."""
+    parts = list(ast.walk(statement))
+    loops = [part.target for part in parts if isinstance(part, ast.comprehension)]
+    inside = [statement] if isinstance(statement, ast.FunctionDef) else loops
+    own = {one.id for part in inside for one in ast.walk(part) if isinstance(one, ast.Name) and stored(one)}
+    own |= {part.arg for part in parts if isinstance(part, ast.arg)}
+    read = {part.id for part in parts if isinstance(part, ast.Name) and not stored(part)}
+    return {name for name in read - own if not hasattr(builtins, name)}
+
+
+def stored(name: ast.Name) -> bool:
+    """Whether a name is written here."""
+    return isinstance(name.ctx, ast.Store)
 
 
 def makes(statement: ast.stmt) -> set[str]:
@@ -50,7 +57,7 @@ def makes(statement: ast.stmt) -> set[str]:
     if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
         return {statement.name}
     if isinstance(statement, (ast.Assign, ast.AnnAssign)):
-        return {one.id for one in ast.walk(statement) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+        return {one.id for one in ast.walk(statement) if isinstance(one, ast.Name) and stored(one)}
     return set()
 
 
