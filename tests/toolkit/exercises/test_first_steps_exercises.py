@@ -28,7 +28,8 @@ def test_the_number_of_pixels() -> None:
 
 @pytest.mark.parametrize(
     ("answer", "says"),
-    [(..., "Replace the ..."), (72, "every entry"), (54, "width only"), (24, "without the stride"), (60, "tile x stride"),
+    [(..., "Replace the ..."), (72, "every entry"), (54, "width only"), (24, "without the stride"),
+     (60, "tile x stride"),
      (8, "output pixels"),
      (99, "DuplicateExplorer"), ("many", "a number of pixels, not 'many'")],
 )  # fmt: skip

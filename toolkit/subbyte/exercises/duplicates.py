@@ -64,8 +64,8 @@ def _about_map(answer: list[int], right: list[int], workload: ConvWorkload, tile
         "the dilation is missing: kernel row r reads input row ph * stride + r * dilation.": lambda: _map(
             w, tile, lambda ph, pw, r, s: (ph * w.stride + r, pw * w.stride + s)
         ),
-        "stride and dilation are missing: output pixel ph reads input row ph * stride + r * dilation.": lambda: (
-            _map(w, tile, lambda ph, pw, r, s: (ph + r, pw + s))
+        "stride and dilation are missing: output pixel ph reads input row ph * stride + r * dilation.": lambda: _map(
+            w, tile, lambda ph, pw, r, s: (ph + r, pw + s)
         ),
         "this shares along the width only: a pixel read by two kernel rows is the same pixel, whichever row of the "
         "kernel meets it.": lambda: _map(w, tile, lambda ph, pw, r, s: (ph, r, pw * w.stride + s * w.dilation)),
