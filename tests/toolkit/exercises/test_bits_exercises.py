@@ -52,9 +52,9 @@ def test_a_threshold() -> None:
     def wrong(level: Any, flip: Any) -> Any:
         return lambda g, b, m, d: (level(m - b * d / g), flip(g))
 
-    refused(check_threshold(wrong(round, lambda g: False)), "turns the comparison over")
+    refused(check_threshold(wrong(round, lambda g: False)), "reverses the comparison")
     refused(check_threshold(wrong(round, lambda g: g < 0)), "Rounding gives the nearest")
-    refused(check_threshold(wrong(ceil, lambda g: False)), "turns the comparison over")
+    refused(check_threshold(wrong(ceil, lambda g: False)), "reverses the comparison")
     refused(check_threshold(wrong(ceil, lambda g: g < 0)), "one more than the crossing rounded down")
     refused(check_threshold(lambda *norm: 3), "Return two things")
 

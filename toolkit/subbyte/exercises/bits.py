@@ -93,7 +93,7 @@ def _threshold(gamma: float, beta: float, mean: float, deviation: float) -> tupl
     return int(found.levels[0, 0]), bool(found.flip[0])
 
 
-_FLIP = "gamma < 0 turns the comparison over: the bit is 1 below the threshold. Return flip = gamma < 0."
+_FLIP = "gamma < 0 reverses the comparison: the bit is 1 below the threshold. Return flip = gamma < 0."
 WRONG_THRESHOLDS = {
     "Rounding gives the nearest integer, which may lie on the wrong side. A sum passes from the first integer that is "
     "high enough.": lambda *norm: (round(_crossing(*norm)), norm[0] < 0),
