@@ -15,6 +15,7 @@ from subbyte.kernel.convert import packing, unpacking
 from subbyte.kernel.device_layer import DeviceLayer, Ends, Link
 from subbyte.kernel.operands import check_channels
 from subbyte.kernel.place import place_for
+from subbyte.kernel.pool import PoolKernel
 from subbyte.numerics import Requantization, Thresholds, check_values
 from subbyte.workload.coverage import FOUR_BITS
 from subbyte.workload.operand import Operand
@@ -39,9 +40,10 @@ def on_device(kernel: Kernel, w: object, requant: Requantization | Thresholds | 
 
 
 def constants(
-    kernel: Kernel, w: NDArray[np.int8], requant: Requantization | Thresholds | None
+    kernel: Kernel, w: NDArray[np.int8] | None, requant: Requantization | Thresholds | None
 ) -> dict[str, NDArray[Any]]:
     """The words of a kernel's weights int8 [K,R,S,C] and parameters, by argument name."""
+    assert w is not None
     found: dict[str, NDArray[Any]] = {"Wt": operands.weight_words(kernel.argument("Wt"), kernel.workload, w)}
     if requant is not None:
         found["Prm"] = operands.parameter_words(kernel.argument("Prm"), kernel.workload, requant, w)
@@ -50,16 +52,16 @@ def constants(
 
 def chain_links(chain: Chain) -> list[Link]:
     """The layers of a chain."""
-    return [Link(kernel, constants(kernel, w, requant), residual)
+    return [Link(kernel, {} if isinstance(kernel, PoolKernel) else constants(kernel, w, requant), residual)
             for kernel, (w, requant, residual) in zip(chain.kernels, chain.operands, strict=True)]  # fmt: skip
 
 
-def placed(kernels: Sequence[Kernel], links: Sequence[Link], device: str) -> DeviceLayer:
+def placed(kernels: Sequence[Kernel | PoolKernel], links: Sequence[Link], device: str) -> DeviceLayer:
     """Layers on a device. Raises InvalidInput, MissingDependency."""
     return DeviceLayer(links, place_for(device, kernels[0].arch), ends_of(kernels[0], kernels[-1]))
 
 
-def ends_of(first: Kernel, last: Kernel) -> Ends:
+def ends_of(first: Kernel | PoolKernel, last: Kernel | PoolKernel) -> Ends:
     """What goes into the first of some kernels and comes out of the last, and the conversions on either side."""
     into, out = first.workload, last.workload
     pool = last.fusion.pool
