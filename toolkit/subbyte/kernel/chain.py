@@ -122,11 +122,11 @@ class Chain:
         return list(zip(self._weights, self._requants, self._residuals, strict=True))
 
     def _inputs(self, x: NDArray[np.int8]) -> list[dict[str, NDArray[Any]]]:
-        from subbyte.kernel.placed import constants
+        from subbyte.kernel.placed import held
 
         inputs = []
         for number, (kernel, w, requant) in enumerate(zip(self.kernels, self._weights, self._requants, strict=True)):
-            buffers = {} if isinstance(kernel, PoolKernel) else constants(kernel, w, requant)
+            buffers = held(kernel, w, requant)
             if number == 0:
                 buffers["A"] = operands.activation_words(kernel.argument("A"), kernel.workload, x)
             inputs.append(buffers)

@@ -15,7 +15,6 @@ from subbyte.kernel.convert import packing, unpacking
 from subbyte.kernel.device_layer import DeviceLayer, Ends, Link
 from subbyte.kernel.operands import check_channels
 from subbyte.kernel.place import place_for
-from subbyte.kernel.pool import PoolKernel
 from subbyte.numerics import Requantization, Thresholds, check_values
 from subbyte.workload.coverage import FOUR_BITS
 from subbyte.workload.operand import Operand
@@ -24,6 +23,7 @@ from subbyte.workload.precision import SUMS
 if TYPE_CHECKING:
     from subbyte.kernel.chain import Chain
     from subbyte.kernel.kernel import Kernel
+    from subbyte.kernel.pool import PoolKernel
 
 
 def on_device(kernel: Kernel, w: object, requant: Requantization | Thresholds | None, device: str) -> DeviceLayer:
@@ -40,19 +40,23 @@ def on_device(kernel: Kernel, w: object, requant: Requantization | Thresholds | 
 
 
 def constants(
-    kernel: Kernel, w: NDArray[np.int8] | None, requant: Requantization | Thresholds | None
+    kernel: Kernel, w: NDArray[np.int8], requant: Requantization | Thresholds | None
 ) -> dict[str, NDArray[Any]]:
     """The words of a kernel's weights int8 [K,R,S,C] and parameters, by argument name."""
-    assert w is not None
     found: dict[str, NDArray[Any]] = {"Wt": operands.weight_words(kernel.argument("Wt"), kernel.workload, w)}
     if requant is not None:
         found["Prm"] = operands.parameter_words(kernel.argument("Prm"), kernel.workload, requant, w)
     return found
 
 
+def held(kernel: Any, w: NDArray[np.int8] | None, requant: Requantization | Thresholds | None) -> dict[str, Any]:
+    """The words of a layer of a chain that stay; one that pools has none."""
+    return {} if w is None else constants(kernel, w, requant)
+
+
 def chain_links(chain: Chain) -> list[Link]:
     """The layers of a chain."""
-    return [Link(kernel, {} if isinstance(kernel, PoolKernel) else constants(kernel, w, requant), residual)
+    return [Link(kernel, held(kernel, w, requant), residual)
             for kernel, (w, requant, residual) in zip(chain.kernels, chain.operands, strict=True)]  # fmt: skip
 
 
