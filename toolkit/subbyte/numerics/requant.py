@@ -182,15 +182,18 @@ class Requantization:
 
         K is the length of scale or bias, ``k``, or the workload's; the output's type is given, the workload's, or int4.
         Shift 24, which every kernel's fixed form takes, if no scale is then off by more than 2^-9 (of 8-bit outputs
-        2^-13, and 28 and 32 are tried too, which kernels on bytes take); otherwise multipliers have 31 bits. The largest relative error is in ``scale_error``. ``added``: the scale of a residual
-        r, a number or real [K], for ``y = (acc + bias) * scale + r * added``. Raises InvalidInput.
+        2^-13, and 28 and 32 are tried too, which kernels on bytes take); otherwise multipliers have 31 bits. The
+        largest relative error is in ``scale_error``. ``added``: the scale of a residual r, a number or real [K], for
+        ``y = (acc + bias) * scale + r * added``. Raises InvalidInput.
         """
         flag(relu, "relu")
         scales = _scales(scale, bias, k, workload)
         biases = _int32("bias", bias, scales.size)
         made_for = output or (INT4 if workload is None else workload.precision).output
+        check_output(made_for)
         tolerance = math.ldexp(FIXED_TOLERANCE, min(0, INT4.output.bits - made_for.bits))
-        shifts = (FIXED_SHIFT,) if made_for.bits <= INT4.output.bits else FIXED_SHIFTS
+        wide = made_for.bits > INT4.output.bits and added is None
+        shifts = FIXED_SHIFTS if wide else (FIXED_SHIFT,)
         for shared in shifts:
             pairs = [(round(math.ldexp(float(value), shared)), shared) for value in scales]
             within = all(_error(*pair, float(v)) <= tolerance for pair, v in zip(pairs, scales, strict=True))

@@ -64,11 +64,11 @@ class Conversion:
 @lru_cache(maxsize=512)
 def packing(
     form: str, shape: tuple[int, int, int, int], arch: str, element: str = "int8", axes: str = NHWC,
-    signed: bool = True,
+    signed: bool = True, bits: int = 4,
 ) -> Conversion:  # fmt: skip
-    """Values [N,H,W,C] to int4 words of a form. int8 values beyond the type's range become its nearest; of real ones
+    """Values [N,H,W,C] to int4 words of a form, or to words of four values of 8 bits, from int8 or uint8. int8 values beyond the type's range become its nearest; of real ones
     ``Prm`` holds :func:`thresholds`. Raises InvalidInput, Unsupported."""
-    return Conversion(ConversionPlan(PACK, form, Shape(*shape), element, axes, arch, signed))
+    return Conversion(ConversionPlan(PACK, form, Shape(*shape), element, axes, arch, signed, bits))
 
 
 def quantizing(form: str, shape: tuple[int, int, int, int], arch: str, element: str, axes: str = NHWC) -> Conversion:
@@ -78,11 +78,12 @@ def quantizing(form: str, shape: tuple[int, int, int, int], arch: str, element: 
 
 @lru_cache(maxsize=512)
 def unpacking(
-    form: str, shape: tuple[int, int, int, int], arch: str, element: str = "int8", signed: bool = True
+    form: str, shape: tuple[int, int, int, int], arch: str, element: str = "int8", signed: bool = True, bits: int = 4
 ) -> Conversion:
-    """Words of a form to values [N,H,W,C], cropped: int4 words to int8, words of sums to int32. Raises InvalidInput,
+    """Words of a form to values [N,H,W,C], cropped: int4 words to int8, those of 8 bits to int8 or uint8, words of sums
+    to int32; ``bits`` are those of the output's type, sums too. Raises InvalidInput,
     Unsupported."""
-    return Conversion(ConversionPlan(UNPACK, form, Shape(*shape), element, NHWC, arch, signed))
+    return Conversion(ConversionPlan(UNPACK, form, Shape(*shape), element, NHWC, arch, signed, bits))
 
 
 def thresholds(scale: float, operand: Operand = INT4.activations) -> NDArray[np.float32]:
@@ -117,7 +118,7 @@ def _around(near: np.float32) -> NDArray[np.float32]:
 def _key(plan: ConversionPlan) -> str:
     """Digest of everything that the text depends on."""
     fields: Sequence[object] = [
-        plan.kind, plan.form, plan.shape, plan.element, plan.axes, plan.arch, plan.signed, plan.launch.to_dict(),
+        plan.kind, plan.form, plan.shape, plan.element, plan.axes, plan.arch, plan.signed, plan.bits, plan.launch.to_dict(),
         _generator(), version_of("apache-tvm"), version_of("apache-tvm-ffi"),
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(fields).encode()).hexdigest()[:32]
