@@ -73,9 +73,9 @@ class DeviceLayer:
     """Layers that lie on a device, ready to be called with arrays there. Made by :meth:`Kernel.on_device`,
     :meth:`Chain.on_device` and :func:`subbyte.load_chain`.
 
-    A call takes ``x`` [N,H,W,C] of int8 values (int4, int8; uint8 of uint8), or the packed words of the first kernel's input, int32 or
-    uint32, and gives values [N,P,Q,K], int8 (or int32 sums), or with ``packed`` the words of the last kernel's output;
-    without it, what ``x`` was. It enqueues its launches and returns: nothing is waited for, so a CUDA graph can capture
+    A call takes ``x`` [N,H,W,C] of int8 values (uint8 of a layer that takes uint8), or the packed words of the first
+    kernel's input, int32 or uint32, and gives values [N,P,Q,K], int8 (uint8, int32 sums), or with ``packed`` the words
+    of the last kernel's output; without it, what ``x`` was. It enqueues its launches and returns: nothing is waited for, so a CUDA graph can capture
     it, and values are not looked at (those beyond -8..7 become the nearest). :meth:`Kernel.run` is the checking path.
     """
 

@@ -18,7 +18,7 @@ from subbyte.kernel.place import place_for
 from subbyte.numerics import Requantization, Thresholds, check_values
 from subbyte.workload.coverage import FOUR_BITS
 from subbyte.workload.operand import UNSIGNED, Operand
-from subbyte.workload.precision import SUMS
+from subbyte.workload.precision import SUMS, Precision
 
 CONVERTED = (*FOUR_BITS, Operand(8), Operand(8, UNSIGNED))
 """Types that kernels convert on the device."""
@@ -81,6 +81,11 @@ def ends_of(first: Kernel, last: Kernel) -> Ends:
     except Unsupported as error:
         return Ends(takes, returns, gives, None, None, str(error))
     return Ends(takes, returns, gives, pack, unpack, pack_alignment=pack.plan.alignment, accepts=accepts)
+
+
+def converted(types: Precision) -> bool:
+    """Whether a layer takes values of 8 bits, and gives values that are converted on the device too."""
+    return types.activations in CONVERTED and types.activations.bits == 8 and types.output in CONVERTED
 
 
 def _sign_of(operand: Operand) -> bool:

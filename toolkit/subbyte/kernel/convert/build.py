@@ -66,8 +66,9 @@ def packing(
     form: str, shape: tuple[int, int, int, int], arch: str, element: str = "int8", axes: str = NHWC,
     signed: bool = True, bits: int = 4,
 ) -> Conversion:  # fmt: skip
-    """Values [N,H,W,C] to int4 words of a form, or to words of four values of 8 bits, from int8 or uint8. int8 values beyond the type's range become its nearest; of real ones
-    ``Prm`` holds :func:`thresholds`. Raises InvalidInput, Unsupported."""
+    """Values [N,H,W,C] to int4 words of a form, or to words of 8-bit values, from int8 or uint8 ones. int8
+    values beyond int4 become its nearest; of real ones ``Prm`` holds :func:`thresholds`. Raises InvalidInput,
+    Unsupported."""
     return Conversion(ConversionPlan(PACK, form, Shape(*shape), element, axes, arch, signed, bits))
 
 
@@ -118,8 +119,8 @@ def _around(near: np.float32) -> NDArray[np.float32]:
 def _key(plan: ConversionPlan) -> str:
     """Digest of everything that the text depends on."""
     fields: Sequence[object] = [
-        plan.kind, plan.form, plan.shape, plan.element, plan.axes, plan.arch, plan.signed, plan.bits, plan.launch.to_dict(),
-        _generator(), version_of("apache-tvm"), version_of("apache-tvm-ffi"),
+        plan.kind, plan.form, plan.shape, plan.element, plan.axes, plan.arch, plan.signed, plan.bits,
+        plan.launch.to_dict(), _generator(), version_of("apache-tvm"), version_of("apache-tvm-ffi"),
     ]  # fmt: skip
     return hashlib.sha256(json.dumps(fields).encode()).hexdigest()[:32]
 

@@ -124,7 +124,8 @@ class StripsForm(WordForm):
 
 
 def word_form(form: str, shape: Shape, bits: int = 4) -> WordForm:
-    """The form that an argument names, of values of 4 or 8 bits. Raises Unsupported for one that no conversion kernel knows."""
+    """The form that an argument names, of values of 4 or 8 bits. Raises Unsupported for one that no conversion kernel
+    knows."""
     if form in ("nhwcnc", "nhwc"):
         return BlockedForm(shape, form == "nhwcnc", WORD_BITS // bits)
     if bits == 4 and (strips := StripForm.of(form)):

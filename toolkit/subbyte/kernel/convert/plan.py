@@ -18,14 +18,7 @@ BYTES = {"int8": 1, "uint8": 1, "float16": 2, "bfloat16": 2, "float32": 4, "int3
 """Bytes of a value, by what it is on the outside."""
 REALS = ("float16", "bfloat16", "float32")
 PACKED_FROM, UNPACKED_TO = ("int8", *REALS), ("int8", "int32")
-_SCALARS = {
-    "int8": "int8",
-    "uint8": "uint8",
-    "float16": "uint16",
-    "bfloat16": "uint16",
-    "float32": "float32",
-    "int32": "int32",
-}
+_SCALARS = {name: name for name in BYTES} | {"float16": "uint16", "bfloat16": "uint16"}
 """As the kernel reads one value: of 16 bits it gets the bits."""
 NHWC, NCHW = "nhwc", "nchw"
 STEPS = 15
