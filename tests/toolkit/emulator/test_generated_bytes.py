@@ -102,7 +102,7 @@ def test_a_layer_of_bytes_on_a_device_and_in_a_chain_with_int4() -> None:
     chain = subbyte.Chain(kernels, weights, requants)
     assert np.array_equal(chain.run(x, device="emulator"), wanted)
     assert np.array_equal(chain.on_device("emulator")(x), wanted)
-    with pytest.raises(InvalidInput, match="x is uint8 .*: must be int8"):
+    with pytest.raises(InvalidInput, match=r"x is uint8 .*: must be int8"):
         chain.on_device("emulator")(x.view(np.uint8))
 
 

@@ -75,8 +75,9 @@ class DeviceLayer:
 
     A call takes ``x`` [N,H,W,C] of int8 values (uint8 of a layer that takes uint8), or the packed words of the first
     kernel's input, int32 or uint32, and gives values [N,P,Q,K], int8 (uint8, int32 sums), or with ``packed`` the words
-    of the last kernel's output; without it, what ``x`` was. It enqueues its launches and returns: nothing is waited for, so a CUDA graph can capture
-    it, and values are not looked at (those beyond -8..7 become the nearest). :meth:`Kernel.run` is the checking path.
+    of the last kernel's output; without it, what ``x`` was. It enqueues its launches and returns: nothing is waited
+    for, so a CUDA graph can capture it, and values are not looked at (those beyond -8..7 become the nearest).
+    :meth:`Kernel.run` is the checking path.
     """
 
     def __init__(self, links: Sequence[Link], place: Place, ends: Ends) -> None:
