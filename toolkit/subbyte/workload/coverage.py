@@ -59,7 +59,9 @@ def four_bits_alone(workload: ConvWorkload) -> str | None:
     fits = types.weights == INT4.weights and types.padding == ZERO
     if fits and types.activations in FOUR_BITS and types.output in FOUR_BITS:
         return None
-    return f"operands: these kernels compute {INT4}, or with uint4 activations or outputs, not {types.text} ({types})"
+    whole = "" if _not_whole(types) else "; those on mma.sync take 8-bit activations and outputs, and zero points"
+    said = f"{INT4}, or with uint4 activations or outputs, not {types.text} ({types})"
+    return f"operands: these kernels compute {said}{whole}"
 
 
 def whole_codes(workload: ConvWorkload) -> str | None:
@@ -68,18 +70,19 @@ def whole_codes(workload: ConvWorkload) -> str | None:
     Activations of 4 bits beside int4 weights, of 8 bits beside weights of 4 or 8; both, and outputs, are signed or
     unsigned, with or without a zero point.
     """
-    types = dense_types(workload.precision)
-    a, w, o = types.activations, types.weights, types.output
-    if four_bits_alone(workload) is None:
+    reason, types = four_bits_alone(workload), dense_types(workload.precision)
+    if reason is None or not _not_whole(types):
         return None
+    if types.activations.bits != 8:
+        return reason
+    return f"{reason}; beside 8-bit activations they take int8 or int4 weights, outputs of 4 or 8 bits, padding zero"
+
+
+def _not_whole(types: Precision) -> bool:
+    a, w, o = types.activations, types.weights, types.output
     weights = (INT4.weights,) if a.bits == 4 else BYTE_WEIGHTS
     sides = all(one.bits in (4, 8) and one.encoding in WHOLE for one in (a, o))
-    if sides and w in weights and types.padding == ZERO:
-        return None
-    return (
-        f"operands: these kernels compute {INT4}, or with activations of 8 bits (w8a8, w4a8), unsigned ones, zero "
-        f"points, and outputs of 4 or 8 bits, not {types.text} ({types})"
-    )
+    return not (sides and w in weights and types.padding == ZERO)
 
 
 def int4_twin(workload: ConvWorkload) -> ConvWorkload | None:
