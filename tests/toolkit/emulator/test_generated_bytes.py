@@ -8,7 +8,8 @@ from generated_samples import samples
 
 import subbyte
 from subbyte.errors import InvalidInput, Unsupported
-from subbyte.families import config_from_key
+from subbyte.families import config_from_key, space
+from subbyte.families.mma.rules import why_not
 from subbyte.kernel.execute import expected, random_operands
 from subbyte.kernel.kernel import build
 from subbyte.numerics import Requantization, reference
@@ -71,6 +72,13 @@ def test_planted_faults_are_found(name: str) -> None:
 
 
 @pytest.mark.deep
+@pytest.mark.parametrize("types", ["w8a8", "w4a8"])
+def test_spaces_hold_what_the_rules_allow(types: str) -> None:
+    found = space(subbyte.workload(f"n1h7w7c48k80r3s3p1:{types}"), "sm_80")
+    assert list(found.valid) == [index for index in range(len(found)) if why_not(found.plan(index)) is None]
+
+
+@pytest.mark.deep
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80"])
 @pytest.mark.parametrize("types", ["w8a8", "w4a8:signed.offset-z37", "w4a4:signed.offset-z3"])
 def test_other_architectures(types: str, arch: str) -> None:
@@ -115,6 +123,15 @@ def test_what_is_not_covered_is_refused_in_a_sentence() -> None:
         ),
         "of 8 bits leave it at auto": lambda: build(
             "n1h3w3c16k16r1s1p0:w8a8", _CONFIG.with_values({"atom": "s4.m16n8k32"}), "sm_80"
+        ),
+        "C headers are written for int4 x int4, not for offset8 x uint8": lambda: build(
+            "n1h3w3c16k16r1s1p0:w8a8", _CONFIG, "sm_80"
+        ).export("never"),
+        "those on mma.sync take 8-bit activations and outputs, and zero points": lambda: subbyte.compile(
+            "n8h8w8c64k64r3s3p1:w8a8", family="wgmma"
+        ),
+        "beside 8-bit activations they take int8 or int4 weights": lambda: build(
+            "n1h3w3c16k16r1s1p0:w8a8:signed.signed:minus", _CONFIG, "sm_80"
         ),
         "drawn for operands of four bits": lambda: subbyte.accesses("n1h3w3c16k16r1s1p0:w8a8", _CONFIG),
     }
