@@ -1,4 +1,4 @@
-"""Words of 8-bit values: four bytes as they are, so a conversion only moves them; and what all conversions share."""
+"""Byte words: four values of 8 bits as they are, so a conversion only moves them; and what all conversions share."""
 
 from __future__ import annotations
 
