@@ -10,14 +10,15 @@ import traitlets
 from subbyte_widgets._base import PACKED, RADIOS, RADIOS_STYLE, View
 
 ROOT = Path(__file__).parent
-PLAYER = (RADIOS, ROOT / "stepper.js")
-"""The player that the step-through views share, with its buttons: it comes before a view's own script."""
+PLAYER = (RADIOS, ROOT / "motion.js", ROOT / "code.js", ROOT / "stepper.js")
+"""The player that the step-through views share, with buttons, flights and CUDA text: before a view's own script."""
 
 
 def style(folder: Path) -> str:
     """The styles of the view in ``folder``: the shared ones, then its own."""
     own = (folder / "view.css").read_text(encoding="utf-8")
-    return RADIOS_STYLE + (ROOT / "stepper.css").read_text(encoding="utf-8") + own
+    shared = (ROOT / name for name in ("stepper.css", "code.css"))
+    return RADIOS_STYLE + "".join(file.read_text(encoding="utf-8") for file in shared) + own
 
 
 class Stepper(View):
