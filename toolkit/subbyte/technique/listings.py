@@ -118,7 +118,7 @@ def _stores(run: EmulatorRun) -> Steps:
 def _taps(run: EmulatorRun, records: list[TapAddresses]) -> Steps:
     """The multiplications of each tap, and the stores that put pixels there.
 
-    Those of a tap are at the line that began at the tap's descriptors in all output rows of the block, and nowhere else.
+    Those of a tap are at the line that began at its descriptors in all output rows of the block, and nowhere else.
     """
     assert run.trace is not None
     begun: dict[int, set[int]] = {}
