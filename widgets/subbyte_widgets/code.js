@@ -11,8 +11,8 @@ const KINDS_IN_WORDS = {
 function span([value, step, count], from) {
   const lanes = count === 1 ? `lane ${from}` : `lanes ${from} to ${from + count - 1}`;
   if (value === null) return [lanes, ""];
-  const bytes = count === 1 ? value.toLocaleString("en") : `${value.toLocaleString("en")} to ${(value + step * (count - 1)).toLocaleString("en")}`;
-  return [lanes, `byte${count === 1 ? "" : "s"} ${bytes}${count > 1 && step ? `, ${step} apart` : ""}`];
+  const bytes = count === 1 || !step ? value.toLocaleString("en") : `${value.toLocaleString("en")} to ${(value + step * (count - 1)).toLocaleString("en")}`;
+  return [lanes, `byte${count === 1 || !step ? "" : "s"} ${bytes}${count > 1 && step ? `, ${step} apart` : ""}`];
 }
 
 // What each memory's lanes do, run by run.
@@ -47,7 +47,7 @@ function codePane(place, chosen) {
     picked = 0;
     place.hidden = !data?.lines.length;
     if (place.hidden) return;
-    kernel.textContent = data.kernel;
+    kernel.textContent = `CUDA text of ${data.kernel}`;
     const acts = new Set(data.accesses.map((access) => access.line));
     const shown = data.lines.map((text, i) => {
       const line = data.numbers[i];
@@ -66,7 +66,7 @@ function codePane(place, chosen) {
     [...warp.children].forEach((lane, i) => lane.classList.toggle("on", Boolean(access) && (access.mask >>> i) % 2 === 1));
     warp.setAttribute("aria-label", `${active} of 32 lanes take part`);
     if (!access) return void (doing.textContent = data.idle ?? "");
-    const size = access.bytes && access.kind !== "mma" ? `, ${access.bytes} bytes each` : "";
+    const size = access.bytes && !access.kind.endsWith("mma") ? `, ${access.bytes} bytes each` : "";
     const again = times > 1 ? `; ${times} times in this picture` : "";
     const head = `Line ${access.line}: ${KINDS_IN_WORDS[access.kind] ?? access.kind}, ${active} lanes at once${size}${again}.`;
     doing.textContent = [head, ...runsInWords(access)].join("\n");
