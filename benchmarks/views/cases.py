@@ -136,6 +136,12 @@ CASES = [
         ".sb-access", ".sb-access-svg", ".sb-access-svg .panel", BACK_AND_FORTH, ("Home",), ("lane",),
     ),
     Case(
+        "layout order", "32 lanes, 2 layouts",
+        "from subbyte_widgets import LayoutOrder\nLayoutOrder().close()",
+        "view = LayoutOrder(datum=20)\nview",
+        ".sb-order", ".sb-order-svg", ".sb-order .stage", BACK_AND_FORTH, ("Home",), ("step",),
+    ),
+    Case(
         "fragment explorer", "m16n8k256.b1, every instruction",
         "from subbyte_widgets import FragmentExplorer\nFragmentExplorer().close()",
         "view = FragmentExplorer('m16n8k256.b1')\nview",

@@ -14,11 +14,15 @@ PLAYER = (RADIOS, ROOT / "motion.js", ROOT / "code.js", ROOT / "stepper.js")
 """The player that the step-through views share, with buttons, flights and CUDA text: before a view's own script."""
 
 
+def shared_style() -> str:
+    """The styles of the player, its buttons and the CUDA text beside it."""
+    shared = (ROOT / name for name in ("stepper.css", "code.css"))
+    return RADIOS_STYLE + "".join(file.read_text(encoding="utf-8") for file in shared)
+
+
 def style(folder: Path) -> str:
     """The styles of the view in ``folder``: the shared ones, then its own."""
-    own = (folder / "view.css").read_text(encoding="utf-8")
-    shared = (ROOT / name for name in ("stepper.css", "code.css"))
-    return RADIOS_STYLE + "".join(file.read_text(encoding="utf-8") for file in shared) + own
+    return shared_style() + (folder / "view.css").read_text(encoding="utf-8")
 
 
 class Stepper(View):

@@ -1,9 +1,16 @@
 // Motion that the step-through views share: a clock whose time a test can set, and swarms that travel along paths. The
 // text of a view's own file follows. Who asked for less motion sees no flight: what would travel is there at once.
 
+const SVG_NS = "http://www.w3.org/2000/svg";
 const CALM = window.matchMedia("(prefers-reduced-motion: reduce)");
 const LANES_WIDE = 8; // a warp's 32 lanes fly as four rows of eight
 const DOT = 4.8;
+
+function svgNode(name, attributes) {
+  const made = document.createElementNS(SVG_NS, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  return made;
+}
 
 const smooth = (t) => t * t * (3 - 2 * t);
 

@@ -2,7 +2,6 @@
 // All steps are in the page: going from one to another asks nobody. One step on is shown as a flight where the view has
 // one (motion.js), and the CUDA line that does the step is lit beside the picture (code.js).
 
-const SVG_NS = "http://www.w3.org/2000/svg";
 const SPEEDS = [0.5, 1, 2, 4, 8];
 const BUTTONS = [
   ["first", "to the start (Home)", "M4 3h2v10H4zM14 3v10L7 8z"],
@@ -13,12 +12,6 @@ const BUTTONS = [
   ["last", "to the end (End)", "M10 3h2v10h-2zM2 3v10l7-5z"],
 ];
 const PAUSE = "M3.5 3h3v10h-3zM9.5 3h3v10h-3z";
-
-function svgNode(name, attributes) {
-  const made = document.createElementNS(SVG_NS, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  return made;
-}
 
 // `count()`: steps; `stops()`: where phases begin; `draw(step, early)` shows a step, `early`: before its data arrived, and
 // returns its sentence; `travel(step)` gives the `frame(t)` of the flight of a step, or nothing; `landed()` clears it away;
