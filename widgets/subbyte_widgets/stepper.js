@@ -40,7 +40,8 @@ function player({
   const [problem, tools, range, number, speed, beside, stage, say] = [
     ".problem", ".tools", "input", ".count", "select", ".beside", ".stage", ".say",
   ].map((selector) => root.querySelector(selector));
-  const pane = codePane(root.querySelector(".code"), (line) => lined?.(line));
+  const none = { fill: () => {}, light: () => {} };
+  const pane = typeof codePane === "undefined" ? none : codePane(root.querySelector(".code"), (line) => lined?.(line));
   const clock = flightClock();
   const button = (key) => root.querySelector(`[data-do="${key}"]`);
   let timer = 0;

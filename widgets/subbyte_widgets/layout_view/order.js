@@ -16,9 +16,10 @@ function render({ model, el }) {
     const now = step ? data().lanes[step - 1] : -1;
     for (const node of svg.querySelectorAll("[data-d]")) {
       const { d, lane } = node.dataset;
-      node.classList.toggle("asked", lane === undefined ? asked.has(Number(d)) : Number(lane) < arrived);
-      node.classList.toggle("on", Number(d) === marked());
-      node.classList.toggle("now", Number(d) === now);
+      const got = lane === undefined ? asked.has(Number(d)) : Number(lane) < arrived;
+      node.sbKind ??= node.getAttribute("class");
+      const states = [node.sbKind, got && "asked", Number(d) === marked() && "on", Number(d) === now && "now"];
+      node.setAttribute("class", states.filter(Boolean).join(" "));
     }
     for (const layout of data().layouts) {
       const hit = new Set([...asked].map((datum) => data().sectors[layout][datum]));

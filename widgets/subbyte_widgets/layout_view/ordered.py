@@ -10,12 +10,12 @@ import traitlets
 from subbyte.technique.layout_order import LayoutOrder as Record
 from subbyte.technique.layout_order import layout_order
 from subbyte_widgets._base import refuse_outside, script
-from subbyte_widgets._stepper import PLAYER, Stepper, shared_style
+from subbyte_widgets._stepper import PLAYER, Stepper, style
 from subbyte_widgets.layout_view.order import cell_places, count_in_words, order_svg, sentence
 from subbyte_widgets.svg import standalone
 
 HERE = Path(__file__).parent
-STYLE = shared_style() + (HERE / "order.css").read_text(encoding="utf-8")
+STYLE = style(HERE, name="order.css")
 
 
 class LayoutOrder(Stepper):

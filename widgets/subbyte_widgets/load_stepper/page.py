@@ -16,7 +16,8 @@ from subbyte_widgets.load_stepper.picture import Layout, changes, flights, links
 from subbyte_widgets.load_stepper.words import end, sentence, start
 from subbyte_widgets.svg import INK
 
-MOST_BYTES = 400_000
+MOST_BYTES = 480_000
+"""Of JSON, which travels packed: into about a sixth."""
 
 
 def aligned(records: dict[str, LoadSteps]) -> dict[str, Layout]:

@@ -15,7 +15,7 @@ from subbyte_widgets._base import refuse_outside, script
 from subbyte_widgets._code import code_data
 from subbyte_widgets._given import expect
 from subbyte_widgets._selection import Choice
-from subbyte_widgets._stepper import PLAYER, Stepper, style
+from subbyte_widgets._stepper import CODE, PLAYER, Stepper, style
 from subbyte_widgets.store_path.picture import STEPS, VEILS, in_words, moves, stores_svg, values_in_words
 from subbyte_widgets.svg import sentence_svg, standalone
 
@@ -37,8 +37,8 @@ class StorePath(Stepper):
     panel that is reached, and ``follow``, an index into the record's bytes (-1 for none).
     """
 
-    _esm = script(*PLAYER, HERE / "view.js")
-    _css = style(HERE)
+    _esm = script(CODE, *PLAYER, HERE / "view.js")
+    _css = style(HERE, code=True)
     _state_in_page = ("data", "step", "follow")
 
     follow = traitlets.Int(91, help="The byte to follow, -1 for none").tag(sync=True)
@@ -105,4 +105,4 @@ class StorePath(Stepper):
         self.catch_up()
         if self.error or self.record is None:
             return sentence_svg(self.error or "nothing to draw yet")
-        return standalone(stores_svg(self.record, self.follow, self.numbers), style(HERE))
+        return standalone(stores_svg(self.record, self.follow, self.numbers), style(HERE, code=True))

@@ -16,7 +16,7 @@ from subbyte_widgets._base import refuse_outside, script
 from subbyte_widgets._code import code_data
 from subbyte_widgets._given import expect
 from subbyte_widgets._selection import FIRST, Choice
-from subbyte_widgets._stepper import PLAYER, Stepper, style
+from subbyte_widgets._stepper import CODE, PLAYER, Stepper, style
 from subbyte_widgets.svg import sentence_svg, standalone
 from subbyte_widgets.tap_windows.picture import detail_svg, in_words, sentence, ways, windows_svg
 
@@ -31,8 +31,8 @@ class TapWindows(Stepper):
     one instruction reads. The browser writes ``tap``, an index into the record's taps.
     """
 
-    _esm = script(*PLAYER, HERE / "view.js")
-    _css = style(HERE)
+    _esm = script(CODE, *PLAYER, HERE / "view.js")
+    _css = style(HERE, code=True)
     _state_in_page = ("data", "tap")
 
     tap = traitlets.Int(0, help="The tap that is taken apart").tag(sync=True)
@@ -99,4 +99,4 @@ class TapWindows(Stepper):
         self.catch_up()
         if self.error or self.record is None:
             return sentence_svg(self.error or "nothing to draw yet")
-        return standalone(windows_svg(self.record, self.tap), style(HERE))
+        return standalone(windows_svg(self.record, self.tap), style(HERE, code=True))
