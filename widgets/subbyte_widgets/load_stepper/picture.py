@@ -250,7 +250,7 @@ def _heads(layout: Layout) -> str:
 def _legend(layout: Layout) -> str:
     """What dashed cells are."""
     y = layout.data.bottom(len(layout.record.data)) + 10
-    box = {"y": y, "width": 13, "height": 13, "rx": 2}
+    box: dict[str, Any] = {"y": y, "width": 13, "height": 13, "rx": 2}
     return "".join([
         element("rect", class_="face zero", x=INPUT[0], **box),
         text(INPUT[0] + 19, y + 11, "outside the image: zeros", "s"),

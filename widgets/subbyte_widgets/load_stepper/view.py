@@ -139,7 +139,7 @@ class LoadStepper(Stepper):
         if self.record is None or self.error:
             return sentence_svg(self.error or "nothing to step through yet")
         moment = self.step or telling_step(self.record)
-        return standalone(steps_svg(aligned(self.records)[self.way], moment), style(HERE, code=True))
+        return standalone(steps_svg(aligned(self.records)[self.way], moment), style(HERE))
 
 
 def telling_step(record: LoadSteps) -> int:

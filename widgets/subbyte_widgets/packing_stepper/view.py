@@ -116,4 +116,4 @@ class PackingStepper(Stepper):
         if self.trace is None or self.error:
             return sentence_svg(self.error)
         step = self.step or self.steps - 3
-        return standalone(packing_svg(self.layouts[self.scheme], step, self.follow), style(HERE, code=True))
+        return standalone(packing_svg(self.layouts[self.scheme], step, self.follow), style(HERE))

@@ -45,8 +45,8 @@ def stores_svg(record: PackedStores, chosen: int = -1, numbers: WorkedStores | N
     ``numbers`` its values stand beside them."""
     colours = "Blue: the first pixel, orange: the second. A square is two channels: one byte once they are packed."
     drawn = [text(14, 20, record.title(), "h"), text(14, 38, colours, "s")]
-    for x, line, name, what in HEADS:
-        drawn += [text(x - 4, TOPS[line] + 2, name, "b"), text(x - 4, TOPS[line] + 17, what, "s")]
+    for x, row, name, what in HEADS:
+        drawn += [text(x - 4, TOPS[row] + 2, name, "b"), text(x - 4, TOPS[row] + 17, what, "s")]
     drawn += [*_labels(), *_lanes(record), *_neighbours(record)]
     for index, byte in enumerate(record.bytes):
         # Two squares of one lane's sums touch, so that the lane's number stands on one ground.

@@ -105,4 +105,4 @@ class StorePath(Stepper):
         self.catch_up()
         if self.error or self.record is None:
             return sentence_svg(self.error or "nothing to draw yet")
-        return standalone(stores_svg(self.record, self.follow, self.numbers), style(HERE, code=True))
+        return standalone(stores_svg(self.record, self.follow, self.numbers), style(HERE))

@@ -99,4 +99,4 @@ class TapWindows(Stepper):
         self.catch_up()
         if self.error or self.record is None:
             return sentence_svg(self.error or "nothing to draw yet")
-        return standalone(windows_svg(self.record, self.tap), style(HERE, code=True))
+        return standalone(windows_svg(self.record, self.tap), style(HERE))
