@@ -35,7 +35,7 @@ ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
 .DEFAULT_GOAL := help
-.PHONY: help env lab test lint types test-unit test-torch torch test-deep test-notebooks test-browser test-jupyter test-gpu hostile format constraints wheel docs pictures notebooks table latency screenshots site student reset clean machine
+.PHONY: help env lab test lint types test-unit test-torch torch test-deep test-notebooks test-browser test-jupyter test-gpu hostile format constraints wheel docs pictures notebooks table latency screenshots site slides student reset clean machine
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-24s %s\n", $$1, $$2 }'
@@ -135,6 +135,9 @@ screenshots: env ## take the README's screenshots in a real JupyterLab
 
 site: env ## the notebooks as a web site to open from a folder, in build/site (NOTEBOOK=02 for one)
 	@$(RUN) tools/site_builder.py $(NOTEBOOK)
+
+slides: env ## notebooks as slides with live views, to open from a folder, in build/slides (NOTEBOOK=02 for one)
+	@$(RUN) tools/slides.py $(NOTEBOOK)
 
 student: env ## the notebooks without their solutions, in build/student (NOTEBOOK=02 for one)
 	@$(RUN) tools/student.py $(NOTEBOOK)
