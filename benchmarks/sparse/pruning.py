@@ -26,7 +26,7 @@ from subbyte.networks.images import DIGITS, ImageSet, image_set
 from subbyte.numerics import quantize, scale_for
 from subbyte.sparse.pruned import DENSITIES, LAYERS, PrunedLayer, accuracy, first_values, walk
 
-Reals = NDArray[np.float32]
+Reals = NDArray[np.floating[Any]]
 BATCH, RATE = 50, 2e-3
 CALIBRATION = 99.9
 """Percentile of a layer's outputs, over the training images, that becomes the largest of its uint4 values."""
@@ -223,4 +223,5 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     if len(asked.files) != 2:
         raise InvalidInput(f"{len(asked.files)} files: expected NPZ and RECORD, or --print RECORD")
-    return make(*asked.files, asked.epochs, asked.finetune, asked.seed)
+    npz, record = asked.files
+    return make(npz, record, asked.epochs, asked.finetune, asked.seed)
