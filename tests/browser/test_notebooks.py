@@ -45,9 +45,12 @@ def opened(open_tab: Callable[..., Any], lab: Any, repository: Path, executed: C
 
 
 def answered(tab: Any, exercises: int = 3) -> None:
-    """Each exercise begins with a wrong answer, and each solution is right."""
+    """Each exercise waits for an answer; the solutions are folded text, which nothing ran."""
     expect(tab.answers("Not yet")).to_have_count(exercises)
-    expect(tab.answers("Right")).to_have_count(exercises)
+    expect(tab.answers("Right")).to_have_count(0)
+    solutions = tab.page.locator("details:has(summary:text-is('Solutions'))")
+    expect(solutions).to_have_count(1)
+    expect(solutions.locator("pre").first).to_be_hidden()
 
 
 @pytest.mark.sample("04_")
