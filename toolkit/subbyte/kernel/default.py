@@ -25,8 +25,9 @@ what an epilogue with a residual needs of registers decides how many of the firs
 
 def tried_at_most(most: int, output: str | None) -> int:
     """How many estimated configurations of a family are tried for an output, where ``most`` of the plain layer are."""
-    fused = output is not None and SEPARATOR in output
-    return most * TIMES_ADDED if fused and Fusion.of(output).added is not None else most
+    if output is None or SEPARATOR not in output or Fusion.of(output).added is None:
+        return most
+    return most * TIMES_ADDED
 
 
 def default_config(workload: ConvWorkload, arch: Arch | str) -> Configuration:

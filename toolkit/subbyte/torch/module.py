@@ -39,8 +39,9 @@ class Conv2d(torch.nn.Module):
     ``output_scale``; tensors of values [N,K,P,Q], channels last. Values beyond -8..7 become the nearest.
 
     Values of further sizes (N, H, W) are taken too: the first call with one builds a kernel and packs the weights for
-    it, or shares the words where both kernels read the same. Words are always those of ``input_size``. ``torch.compile`` and
-    ``torch.export`` hold that size alone, dynamic ones are refused; a CUDA graph of a further one needs a call before.
+    it, or shares the words where both kernels read the same. Words are always those of ``input_size``.
+    ``torch.compile`` and ``torch.export`` hold that size alone, dynamic ones are refused; a CUDA graph of a further one
+    needs a call before.
 
     ``reads`` and ``writes`` name the forms of the words in and out, ``nhwcnc`` unless given: layers that hand on words
     must agree; "" takes whatever the fastest kernel has. Weights and parameters are buffers: ``state_dict`` holds the
