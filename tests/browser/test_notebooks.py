@@ -171,7 +171,8 @@ def test_hopper(opened: Opened) -> None:
     stores = tab.page.locator(".sb-stores")
     expect(stores).to_have_count(1)
     stores.locator('[data-u="0"]').dispatch_event("click")
-    tab.page.keyboard.press("Space")
+    stores.locator(".stage").focus()
+    tab.page.keyboard.press("p")
     pixel = "() => document.querySelector('.sb-stores .say').textContent.includes('pixel 1, image 0')"
     tab.page.wait_for_function(pixel)
     expect(tab.answers("Not yet"), "each exercise begins with a wrong answer").to_have_count(4)

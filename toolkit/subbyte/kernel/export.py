@@ -54,8 +54,8 @@ def export(kernel: Kernel, folder: Path) -> list[Path]:
     Files of the same stem are replaced. Raises InvalidInput when the folder cannot be written.
     """
     plan = kernel.plan
+    types = plan.workload.precision
     if missing := [name for name in _names(plan) if name not in _sections(plan)]:
-        types = plan.workload.precision
         raise Unsupported(
             f"export of {plan.workload}: C headers are written for {INT4}, not for {types} (its family gives no "
             f"{', '.join(missing)})"
