@@ -8,7 +8,7 @@ function render({ model, el }) {
   const root = document.createElement("div");
   root.className = "sb-frag";
   root.innerHTML = `<div class="choices" role="radiogroup" aria-label="Instruction"></div>
-    <div class="problem" role="alert" hidden></div><div class="stage"></div><div class="say" aria-live="polite"></div>`;
+    <div class="problem" role="alert" hidden></div><div class="say" aria-live="polite"></div><div class="stage"></div>`;
   const [choices, problem, stage, say] = [".choices", ".problem", ".stage", ".say"].map((name) => root.querySelector(name));
   el.append(root);
 

@@ -21,10 +21,10 @@ function render({ model, el }) {
       <input type="search" placeholder="search (/)" aria-label="search" ${quiet}><span class="found"></span>
       <label class="only"><input type="checkbox" ${quiet}>only changes</label></div>
     <div class="bar legend" aria-label="Instruction classes; a click goes to the next one"></div>
-    <div class="frame"><div class="pane" tabindex="0" role="application" ${quiet} aria-label="The text: arrow keys visit
+    <div class="say" aria-live="polite"></div><div class="frame"><div class="pane" tabindex="0" role="application" ${quiet} aria-label="The text: arrow keys visit
       lines, 1 to 4 change the text, slash searches, n goes to the next find, d to the next difference"><div></div></div>
       <canvas aria-hidden="true"></canvas></div>
-    <div class="say" aria-live="polite"></div><div class="facts"></div>
+    <div class="facts"></div>
     <div class="note">Counted in the machine code: a loop runs its instructions many times.</div></div>`;
   const [problem, all, head, tabs, search, found, only, legend, pane, sizer, canvas, say, facts] = [".problem", ".all",
     ".head", ".tabs", "input[type=search]", ".found", ".only", ".legend", ".pane", ".pane > div", "canvas", ".say",
