@@ -127,6 +127,10 @@
       if (alpha > 0.995) break;
     }
     if (unknown || covered) continue;
+    const halo = getComputedStyle(element);
+    const rimmed = element.ownerSVGElement && halo.paintOrder.startsWith("stroke") && halo.stroke !== "none" && parseFloat(halo.strokeWidth) >= 2;
+    if (rimmed) below.push([...colour(halo.stroke).slice(0, 3), 1]); // letters with a rim stand on it
+    if (rimmed) below.splice(0, below.length - 1);
     const paper = below.reverse().reduce((under, layer) => over(layer, under), colour("canvas").slice(0, 3));
     const own = getComputedStyle(element);
     const [r, g, b, a] = colour(element.ownerSVGElement ? own.fill : own.color);
