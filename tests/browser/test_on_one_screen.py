@@ -19,7 +19,7 @@ import subbyte_widgets
 LIGHT, DARK_LARGE = SCREENS[0], SCREENS[3]
 PLANTED = {
     "clipped": '<p style="overflow: hidden; white-space: nowrap; width: 60px">cut in the middle of a word</p>',
-    "overlap": '<svg width="300" height="40"><text x="5" y="20">one word</text><text x="30" y="23">another</text></svg>',
+    "overlap": '<svg><text x="5" y="20">one word</text><text x="30" y="23">another</text></svg>',
     "pale": '<p style="background: #ffffff; color: #999999">words that are too pale</p>',
     "pale ": '<svg width="200" height="40"><rect width="200" height="40" fill="#0072b2"/>'
     '<text x="5" y="20" fill="#111111">dark on blue</text></svg>',
@@ -39,7 +39,9 @@ NAMED_ROLES = ("button", "slider", "checkbox", "radio", "combobox", "textbox", "
 class Page(subbyte_widgets._base.View):
     """A view that is any HTML."""
 
-    _esm = "function render({ el }) { el.innerHTML = `<div class='sb-planted'></div>`; }\nexport default { render };"
+    _esm = (
+        "function render({ el }) { el.innerHTML = `<div class='sb-planted'>empty</div>`; }\nexport default { render };"
+    )
     _css = ""
 
 

@@ -22,7 +22,10 @@ function shell({ model, el, name, above = "", watched, picture, index, mark, onK
       const focused = stage.contains(document.activeElement);
       stage.innerHTML = shown = wanted;
       panel().addEventListener("keydown", onKey);
-      index?.(stage.querySelector("svg"));
+      const svg = stage.querySelector("svg");
+      if (!svg.hasAttribute("role")) svg.setAttribute("role", "group");
+      if (!svg.hasAttribute("aria-label")) svg.setAttribute("aria-label", model.get("alternative") || name);
+      index?.(svg);
       if (focused) panel().focus();
     }
     if (shown) mark();

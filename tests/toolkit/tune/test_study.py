@@ -330,10 +330,9 @@ def test_more_trials_than_the_space_holds_are_refused(toy):
     study = Study(toy)
     most = len(toy.valid)
     assert study.most_trials == most
+    said = f"trials={most + 1:,}: this space holds {most:,} configurations; give at most that"
     for begin in (study.run, study.start):
-        with pytest.raises(
-            InvalidInput, match=f"trials={most + 1:,}: this space holds {most:,} configurations; give at"
-        ):
+        with pytest.raises(InvalidInput, match=said):
             begin(FakeRunner(), most + 1)
     assert not study.trials
     assert len(study.run(FakeRunner(), most).trials) == most

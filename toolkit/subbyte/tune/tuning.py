@@ -66,8 +66,8 @@ def tune(
     What was measured on a GPU is remembered: the best of each workload goes into the user's own ``store`` (a file;
     default: the usual one below the cache folder, ``off``: none), where :func:`subbyte.compile` finds it.
 
-    Raises InvalidInput for anything unknown and for more trials than a space holds, MissingDependency when nothing can measure, BrokenRecord for a damaged
-    log.
+    Raises InvalidInput for anything unknown and for more trials than a space holds, MissingDependency when nothing can
+    measure, BrokenRecord for a damaged log.
     """
     whole(batch, "batch", 1)
     whole(seed, "seed")

@@ -138,8 +138,7 @@ function render({ model, el }) {
         Object.assign(cell.dataset, { i, j, index: found.index[at] });
         if (time !== null) {
           const rgb = colour(picture.level(time));
-          const light = rgb[0] * 0.299 + rgb[1] * 0.587 + rgb[2] * 0.114 > 125;
-          Object.assign(cell.style, { background: `rgb(${rgb})`, color: light ? "#111111" : "#ffffff" });
+          Object.assign(cell.style, { background: `rgb(${rgb})`, color: inkOn(rgb) });
         }
         row.append(cell);
       });
