@@ -21,13 +21,11 @@ ELSEWHERE = ("05_search", *FROM_A_GPU)
 
 
 EXERCISES = {
-    **dict.fromkeys(("02", "03", "05", "06", "07", "11", "12"), (3, 3)),
-    **dict.fromkeys(("10", "13", "14"), (4, 4)),
-    **dict.fromkeys(("00", "08"), (2, 0)),
-    **dict.fromkeys(("01", "04"), (3, 0)),
-    "09": (4, 0),
+    **dict.fromkeys(("00", "08"), 2),
+    **dict.fromkeys(("01", "02", "03", "04", "05", "06", "07", "11", "12"), 3),
+    **dict.fromkeys(("09", "10", "13", "14"), 4),
 }
-"""Of each notebook how many exercises begin with a wrong answer, and how many of them are solved below."""
+"""Of each notebook how many exercises wait for an answer. Their solutions are text (test_solutions.py): none runs."""
 
 
 def answers(notebook: nbformat.NotebookNode) -> tuple[int, int]:
@@ -46,7 +44,7 @@ IN_JUPYTERLAB = pytest.param(NOTEBOOKS[0], marks=pytest.mark.deep)
 @pytest.mark.parametrize("path", [IN_JUPYTERLAB, *NOTEBOOKS[1:]], ids=lambda path: path.stem)
 def test_notebook_runs(path: Path, executed: Callable[[Path], Path]) -> None:
     notebook = nbformat.read(executed(path), as_version=4)
-    assert answers(notebook) == EXERCISES[path.stem[:2]]
+    assert answers(notebook) == (EXERCISES[path.stem[:2]], 0)
     ran = printed(notebook)
     if path.stem not in ELSEWHERE and not has_gpu():
         gone = [line for line in printed(nbformat.read(path, as_version=4)) if line not in ran]
@@ -59,6 +57,34 @@ def test_notebook_runs(path: Path, executed: Callable[[Path], Path]) -> None:
 def test_there_are_notebooks_and_the_first_is_where_everybody_starts() -> None:
     assert NOTEBOOKS
     assert NOTEBOOKS[0].stem == "00_start_here"
+
+
+WORDS_A_MINUTE, MINUTES_AN_EXERCISE = 200, 4
+AMOUNT = re.compile(r"^\*\*About (\d+) minutes\*\*", re.MULTILINE)
+
+
+def least_minutes(notebook: nbformat.NotebookNode, exercises: int) -> float:
+    """What reading the text and the code takes, without the solutions, and answering the exercises."""
+    words = sum(len(cell.source.split()) for cell in notebook.cells[:-1])
+    return words / WORDS_A_MINUTE + MINUTES_AN_EXERCISE * exercises
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS[1:], ids=lambda path: path.stem)
+def test_a_lesson_says_how_long_it_takes_and_ends_with_what_was_learned(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    said = AMOUNT.search(notebook.cells[0].source)
+    assert said, "the first cell begins: **About 30 minutes**"
+    least = least_minutes(notebook, EXERCISES[path.stem[:2]])
+    assert least <= int(said[1]) <= 2.5 * least, f"{least:.0f} minutes of words and exercises alone"
+    _, learned, after = notebook.cells[-2].source.partition("## You can now explain")
+    bullets, _, _ = after.partition("**Next:**" if "**Next:**" in after else "**Back to:**")
+    assert learned
+    assert 3 <= bullets.count("\n* ") <= 5
+
+
+def test_too_short_a_time_is_noticed() -> None:
+    cells = [nbformat.v4.new_markdown_cell("word " * 4000), nbformat.v4.new_markdown_cell("solution " * 900)]
+    assert least_minutes(nbformat.v4.new_notebook(cells=cells), 2) == 28
 
 
 def test_answers_are_counted() -> None:

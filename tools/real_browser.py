@@ -200,7 +200,10 @@ class Watched:
 
     def __init__(self, browser: Any, allowed: tuple[str, ...], width: int, height: int, scale: float = 1) -> None:
         self.allowed = (*allowed, "data:", "blob:")
-        self.context = browser.new_context(viewport={"width": width, "height": height}, device_scale_factor=scale)
+        # Less motion, so that a step is there at once; tests of the motion itself set the time of a flight.
+        self.context = browser.new_context(
+            viewport={"width": width, "height": height}, device_scale_factor=scale, reduced_motion="reduce"
+        )
         self.page = self.context.new_page()
         if slower := os.environ.get("SUBBYTE_THROTTLE"):
             self.context.new_cdp_session(self.page).send("Emulation.setCPUThrottlingRate", {"rate": float(slower)})

@@ -9,6 +9,7 @@ VIEWS = {
     ".sb-map": "DuplicateMap(subbyte.duplicates('n8h9w9c32k32r3s3p1', (1, 4)))",
     ".sb-pack": "PackingStepper()",
     ".sb-access": "LayoutView()",
+    ".sb-order": "LayoutOrder()",
     ".sb-frag": "FragmentExplorer()",
     ".sb-space": "SpaceExplorer('resnet50.stage5@8')",
     ".sb-curve": "LiveCurve(RECORD)",

@@ -119,13 +119,13 @@ SHOTS = (
         "from subbyte_widgets import TapWindows\n\n"
         "config = PipelineConfig(tile_width=14, segments=2, stages=4, stagger=0)\n"
         "TapWindows(tap_addresses('resnet50.stage4@8', config, output_row=3))",
-        keys(".sb-taps .panel", "Home", "ArrowDown", "ArrowRight", "ArrowRight"), 1010,
+        keys(".sb-taps .stage", "Home", "ArrowDown", "ArrowRight", "ArrowRight"), 1010,
     ),
     Shot(
         "screenshot_stores",
         "## Hopper: where each byte of the result goes\nFrom the sums of wgmma to packed words of the next layer.",
         "from subbyte_widgets import StorePath\n\nStorePath()",
-        keys(".sb-stores .panel", "Home", *["ArrowDown"] * 5, *["ArrowRight"] * 3), 1010,
+        keys(".sb-stores .stage", "Home", *["ArrowDown"] * 5, *["ArrowRight"] * 3), 1010,
     ),
     Shot(
         "screenshot_workbench",

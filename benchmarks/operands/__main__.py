@@ -1,9 +1,9 @@
-"""What other operands and epilogues cost beside plain int4 layers: uint4, residuals."""
+"""What other operands and epilogues cost beside plain int4 layers: uint4, residuals, pooling."""
 
 import sys
 from pathlib import Path
 
-PARTS = ["build", "measure", "table"]
+PARTS = ["build", "measure", "pools", "table"]
 
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[2])  # the folder itself would hide modules of others

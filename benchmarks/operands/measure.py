@@ -71,7 +71,7 @@ def measured(made: Sequence[tuple[dict[str, Any], tuple[bytes, str] | str]], dev
                 sides[-1]["reason"] = cubin
                 continue
             try:
-                loaded.append((len(sides) - 1, _right(line, cubin[0], device, stack)))
+                loaded.append((len(sides) - 1, right_kernel(line, cubin[0], device, stack)))
                 sides[-1]["wrong"] = 0
             except SubbyteError as error:
                 sides[-1]["reason"] = str(error)
@@ -90,8 +90,8 @@ def measured(made: Sequence[tuple[dict[str, Any], tuple[bytes, str] | str]], dev
     return {"sides": sides, "clocks": clocks[:: max(1, len(clocks) // 4)]}
 
 
-def _right(line: dict[str, Any], cubin: bytes, device: CudaDevice, stack: ExitStack) -> GpuKernel:
-    """The kernel, loaded, with every element compared. Raises WrongResult."""
+def right_kernel(line: dict[str, Any], cubin: bytes, device: CudaDevice, stack: ExitStack) -> GpuKernel:
+    """A kernel, loaded, with every element compared. Raises WrongResult."""
     layer = workload(line["layer"])
     plan = make_plan(layer, config_from_key(line["config"]), "sm_90a", line["output"], None, line["requant"])
     kernel = Kernel(plan)

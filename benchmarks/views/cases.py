@@ -136,6 +136,12 @@ CASES = [
         ".sb-access", ".sb-access-svg", ".sb-access-svg .panel", BACK_AND_FORTH, ("Home",), ("lane",),
     ),
     Case(
+        "layout order", "32 lanes, 2 layouts",
+        "from subbyte_widgets import LayoutOrder\nLayoutOrder().close()",
+        "view = LayoutOrder(datum=20)\nview",
+        ".sb-order", ".sb-order-svg", ".sb-order .stage", BACK_AND_FORTH, ("Home",), ("step",),
+    ),
+    Case(
         "fragment explorer", "m16n8k256.b1, every instruction",
         "from subbyte_widgets import FragmentExplorer\nFragmentExplorer().close()",
         "view = FragmentExplorer('m16n8k256.b1')\nview",
@@ -183,14 +189,14 @@ CASES = [
         "store path", "128 bytes in 5 places",
         "from subbyte_widgets import StorePath",
         "view = StorePath(1)\nview",
-        ".sb-stores", ".sb-stores-svg", ".sb-stores-svg .panel", BACK_AND_FORTH, ("Home",), ("follow",),
+        ".sb-stores", ".sb-stores-svg", ".sb-stores .stage", BACK_AND_FORTH, ("Home",), ("step",),
     ),
     Case(
         "tap windows", "49 taps of a 7 x 7 kernel",
         "from subbyte_widgets import TapWindows\n"
         "taps = subbyte.technique.tap_addresses('resnet50.conv1@8', output_row=2)",
         "view = TapWindows(taps)\nview",
-        ".sb-taps", ".sb-taps-svg", ".sb-taps-svg .panel", BACK_AND_FORTH, ("Home",), ("tap",),
+        ".sb-taps", ".sb-taps-svg", ".sb-taps .stage", BACK_AND_FORTH, ("Home",), ("tap",),
     ),
     Case(
         "duplicate explorer", "4 x 12 tile, 432 entries with numbers",

@@ -19,6 +19,7 @@ UPDATE = """tiled = [tiling(n, SMALL, arch='sm_80') for n in ('n8h9w9c32k32r3s3p
 maps = [subbyte.duplicates('n8h9w9c32k32r3s3p1', (1, n)) for n in (2, 3)]
 follows = {'.sb-tiling': ('multiply', 4), '.sb-map': ('selected', 7), '.sb-pack': ('step', 6),
            '.sb-access': ('lane', 32), '.sb-frag': ('column', 8), '.sb-space': ('selected', 9),
+           '.sb-order': ('step', 33),
            '.sb-curve': ('selected', 40), '.sb-monitor': ('selected', 40), '.sb-reader': ('line', 60),
            '.sb-load': ('step', 30), '.sb-speed': ('item', 5), '.sb-taps': ('tap', 6), '.sb-stores': ('follow', 128),
            '.sb-bits': ('step', 7), '.sb-planes': ('step', 6),

@@ -45,9 +45,12 @@ def opened(open_tab: Callable[..., Any], lab: Any, repository: Path, executed: C
 
 
 def answered(tab: Any, exercises: int = 3) -> None:
-    """Each exercise begins with a wrong answer, and each solution is right."""
+    """Each exercise waits for an answer; the solutions are folded text, which nothing ran."""
     expect(tab.answers("Not yet")).to_have_count(exercises)
-    expect(tab.answers("Right")).to_have_count(exercises)
+    expect(tab.answers("Right")).to_have_count(0)
+    solutions = tab.page.locator("details:has(summary:text-is('Solutions'))")
+    expect(solutions).to_have_count(1)
+    expect(solutions.locator("pre").first).to_be_hidden()
 
 
 @pytest.mark.sample("04_")
@@ -168,7 +171,8 @@ def test_hopper(opened: Opened) -> None:
     stores = tab.page.locator(".sb-stores")
     expect(stores).to_have_count(1)
     stores.locator('[data-u="0"]').dispatch_event("click")
-    tab.page.keyboard.press("Space")
+    stores.locator(".stage").focus()
+    tab.page.keyboard.press("p")
     pixel = "() => document.querySelector('.sb-stores .say').textContent.includes('pixel 1, image 0')"
     tab.page.wait_for_function(pixel)
     expect(tab.answers("Not yet"), "each exercise begins with a wrong answer").to_have_count(4)

@@ -28,12 +28,13 @@ PLANTED = {
     "below ": '<div style="height: 1000px"></div><button>next</button>',
 }
 GOOD = """<div style="background: #ffffff; color: #1f2328"><button aria-label="next">next</button>
-<div class="say">what the step does</div><svg width="300" height="60"><rect width="150" height="30" fill="#0072b2"/>
-<text x="5" y="20" fill="#ffffff">white on blue</text><text x="160" y="20" fill="#1f2328">beside it</text></svg></div>"""
+<div class="say">what it does</div>
+<svg width="300" height="60"><rect width="150" height="30" fill="#0072b2"/>
+<text x="5" y="20" fill="#ffffff">white on blue</text><text x="160" y="20" fill="#1f2328">beside</text></svg></div>"""
 UNNAMED = {"button": "<button><svg></svg></button>", "slider": '<input type="range">', "image": "<img src='data:,'>",
            "application": '<div role="application" tabindex="0">words</div>', "combobox": "<select></select>"}  # fmt: skip
-NAMED_ROLES = ("button", "slider", "checkbox", "radio", "combobox", "textbox", "searchbox", "tab", "image", "img",
-               "application", "radiogroup", "tablist", "spinbutton", "link", "SvgRoot", "Canvas")  # fmt: skip
+NAMED_ROLES = ("button", "slider", "checkbox", "radio", "combobox", "textbox", "searchbox", "tab", "image",
+               "img", "application", "radiogroup", "tablist", "spinbutton", "link", "SvgRoot", "Canvas")  # fmt: skip
 
 
 class Page(subbyte_widgets._base.View):

@@ -29,7 +29,6 @@ LAYER = "resnet50.stage2@8"
 @pytest.mark.parametrize(
     ("view", "says"),
     [
-        (DuplicateMap, r"give subbyte.duplicates\(layer, tile\), or use DuplicateExplorer"),
         (LiveCurve, r"LiveCurve.start\(study, runner\)"),
         (TuningMonitor, r"TuningMonitor.start\(studies, runner\)"),
     ],
@@ -37,6 +36,17 @@ LAYER = "resnet50.stage2@8"
 def test_what_cannot_be_drawn_is_refused(view: Callable[[Any], Any], says: str, given: Any) -> None:
     with pytest.raises(InvalidInput, match=says):
         view(given)
+
+
+def test_a_map_is_of_a_record_or_a_layer() -> None:
+    record = DuplicateMap(LAYER).record
+    assert record is not None
+    assert (record.tile, max(map(len, record.copies))) == ((3, 3), 9)
+    for given in (5, ["x"]):
+        with pytest.raises(InvalidInput, match=r"give subbyte.duplicates\(layer, tile\), or a layer"):
+            DuplicateMap(given)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="unknown workload"):
+        DuplicateMap("resnet51.stage2@8")
 
 
 def test_a_stepper_of_something_else() -> None:

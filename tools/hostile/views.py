@@ -128,6 +128,7 @@ VIEWS: dict[str, Callable[[str], Any]] = {
     "KernelReader": lambda name: widgets.KernelReader(samples.kernel(name)),
     "LayerBars": lambda name: widgets.LayerBars(samples.sample(LayerBars, name)),
     "LayerOrigin": lambda name: widgets.LayerOrigin(samples.sample(Origin, name)),
+    "LayoutOrder": lambda name: _one("LayoutOrder"),
     "LayoutView": _layouts,
     "LiveCurve": lambda name: widgets.LiveCurve(samples.study_record(name)),
     "LoadStepper": lambda name: widgets.LoadStepper([replace(_loads(), workload=samples.named(name, SPEC))]),

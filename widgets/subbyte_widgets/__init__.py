@@ -11,7 +11,7 @@ from subbyte_widgets.kernel_lab import KernelLab
 from subbyte_widgets.kernel_reader import KernelEditor, KernelExplorer, KernelReader
 from subbyte_widgets.layer_bars import LayerBars
 from subbyte_widgets.layer_origin import LayerOrigin, LayerTuner
-from subbyte_widgets.layout_view import LayoutExplorer, LayoutView
+from subbyte_widgets.layout_view import LayoutExplorer, LayoutOrder, LayoutView
 from subbyte_widgets.live_curve import LiveCurve
 from subbyte_widgets.load_stepper import LoadStepper
 from subbyte_widgets.network_timeline import NetworkTimeline
@@ -44,6 +44,7 @@ __all__ = [
     "LayerOrigin",
     "LayerTuner",
     "LayoutExplorer",
+    "LayoutOrder",
     "LayoutView",
     "LiveCurve",
     "LoadStepper",

@@ -10,14 +10,16 @@ import traitlets
 from subbyte_widgets._base import PACKED, RADIOS, RADIOS_STYLE, View
 
 ROOT = Path(__file__).parent
-PLAYER = (RADIOS, ROOT / "stepper.js")
-"""The player that the step-through views share, with its buttons: it comes before a view's own script."""
+PLAYER = (RADIOS, ROOT / "motion.js", ROOT / "stepper.js")
+"""The player that the step-through views share, with buttons and flights: it comes before a view's own script."""
+CODE = ROOT / "code.js"
+"""CUDA text beside the picture, for a player whose view gives it lines: before :data:`PLAYER`."""
 
 
-def style(folder: Path) -> str:
-    """The styles of the view in ``folder``: the shared ones, then its own."""
-    own = (folder / "view.css").read_text(encoding="utf-8")
-    return RADIOS_STYLE + (ROOT / "stepper.css").read_text(encoding="utf-8") + own
+def style(folder: Path, *, code: bool = False, name: str = "view.css") -> str:
+    """The styles of the view in ``folder``: the shared ones, with ``code`` those of CUDA text, then its own."""
+    shared = ROOT / "stepper.css", *([ROOT / "code.css"] if code else []), folder / name
+    return RADIOS_STYLE + "".join(file.read_text(encoding="utf-8") for file in shared)
 
 
 class Stepper(View):

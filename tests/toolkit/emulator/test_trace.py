@@ -39,6 +39,21 @@ def test_counts_by_kind(traced: EmulatorRun) -> None:
     }
 
 
+def test_lines_behind_a_blank_one_are_counted_right() -> None:
+    """A blank line, or one of the preprocessor, that begins a loop's body belongs to the numbering."""
+    lines = [
+        'extern "C" __global__ void __launch_bounds__(32) numbered(unsigned int* __restrict__ Out_ptr) {',
+        "#pragma unroll", "for (int i = 0; i < 2; ++i) {", "", "#pragma unroll", "for (int j = 0; j < 2; ++j) {",
+        "#pragma unroll", "", "Out_ptr[(i * 2 + j) * 32 + threadIdx.x] = 7u;", "}", "}", "}",
+    ]  # fmt: skip
+    launch = Launch("numbered", (1, 1, 1), (32, 1, 1), 0, (Argument("Out", "uint32", (128,), "out"),))
+    run = run_cuda("\n".join(lines), launch, {"Out": np.zeros(128, np.uint32)}, trace=True)
+    assert run.trace is not None
+    (line,) = set(tr.of_kind(run.trace, "global_store")["line"].tolist())
+    assert lines[line - 1].strip().startswith("Out_ptr[")
+    assert run.text.split("\n") == lines
+
+
 def test_copies_name_both_addresses(traced: EmulatorRun) -> None:
     copies = tr.of_kind(traced.trace, "copy")
     thread = copies["warp"].astype(int) * 32 + copies["lane"]

@@ -38,7 +38,7 @@ def test_a_sum_of_bits() -> None:
     refused(check_dot(lambda w, x, n: 32 - 2 * (w ^ x).bit_count()), "not the 32 bits")
     refused(check_dot(lambda w, x, n: (w & x).bit_count()), "2 b - 1")
     refused(check_dot(lambda w, x, n: -2 * (w ^ x).bit_count()), "constant is missing")
-    refused(check_dot(lambda w, x, n: 7), "wanted 1")
+    refused(check_dot(lambda w, x, n: 7), "the right answer is 1")
 
 
 def _level(gamma: float, beta: float, mean: float, deviation: float) -> tuple[int, bool]:
@@ -52,9 +52,9 @@ def test_a_threshold() -> None:
     def wrong(level: Any, flip: Any) -> Any:
         return lambda g, b, m, d: (level(m - b * d / g), flip(g))
 
-    refused(check_threshold(wrong(round, lambda g: False)), "turns the comparison over")
+    refused(check_threshold(wrong(round, lambda g: False)), "reverses the comparison")
     refused(check_threshold(wrong(round, lambda g: g < 0)), "Rounding gives the nearest")
-    refused(check_threshold(wrong(ceil, lambda g: False)), "turns the comparison over")
+    refused(check_threshold(wrong(ceil, lambda g: False)), "reverses the comparison")
     refused(check_threshold(wrong(ceil, lambda g: g < 0)), "one more than the crossing rounded down")
     refused(check_threshold(lambda *norm: 3), "Return two things")
 
@@ -94,7 +94,7 @@ def test_planes_combined() -> None:
     refused(check_combine(lambda c: c[0][0] - 2 * c[0][1] + 2 * c[1][0] - 4 * c[1][1]), "sign on the pixels")
     refused(check_combine(lambda c: sum(map(sum, c))), "not the same")
     refused(check_combine(lambda c: sum(c[0]) - 2 * sum(c[1])), "Only one of both")
-    refused(check_combine(lambda c: 1), "wanted")
+    refused(check_combine(lambda c: 1), "the right answer is")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_the_instructions_of_a_window(answer: Any, words: str) -> None:
 def test_the_corner_of_an_image() -> None:
     layer = "n1h4w4c64k1r3s3p1:w1a1"
     assert check_corner((256, -64, 576), layer)
-    refused(check_corner((-64, 256, 576), layer), "changed places")
+    refused(check_corner((-64, 256, 576), layer), "swapped")
     refused(check_corner((-64, -64, 576), layer), "which no bit has")
     refused(check_corner((256, 256, 256), layer), "real values")
     refused(check_corner((576, -64, 576), layer), "add nothing")

@@ -89,7 +89,20 @@ def test_the_right_number_of_loads() -> None:
     [
         (lambda w, tile: tile[0] * tile[1] * w.r * w.s, "every entry"),
         (lambda w, tile: tile[0] * w.r * distinct(tile[1], w.s, w), "width only"),
-        (lambda w, tile: (tile[0] + w.r - 1) * (tile[1] + w.s - 1), "without stride and dilation"),
+        (lambda w, tile: (tile[0] + w.r - 1) * (tile[1] + w.s - 1), "without the stride"),
+        (
+            lambda w, tile: (
+                len({p * w.stride + t for p in range(tile[0]) for t in range(w.r)})
+                * len({p * w.stride + t for p in range(tile[1]) for t in range(w.s)})
+            ),
+            "48, not 24. That is the count without the dilation",
+        ),
+        (
+            lambda w, tile: (
+                (tile[0] * w.stride + (w.r - 1) * w.dilation) * (tile[1] * w.stride + (w.s - 1) * w.dilation)
+            ),
+            "is 45, not 60. That is tile x stride",
+        ),
         (
             lambda w, tile: (
                 ((tile[0] - 1) * w.stride + (w.r - 1) * w.dilation + 1)
@@ -110,7 +123,8 @@ def test_a_wrong_number_of_loads_is_named(answer: Any, says: str) -> None:
 
 def test_the_choice_of_a_tile() -> None:
     assert check_tile((4, 4))
-    for tile, says in (((1, 16), "long, thin"), ((2, 8), "squarer"), ((4, 3), "12 pixels"), ((4,), "two numbers")):
+    for tile, says in (((1, 16), "long, thin"), ((2, 8), "squarer"), ((4, 3), "12 pixels"), ((4,), "two whole numbers"),
+                       ("44", "not '44'"), ((4, "4"), "whole numbers"), ((4.0, 4.9), "whole numbers")):  # fmt: skip
         assert not check_tile(tile)
         assert says in check_tile(tile).message
     assert not check_tile(4)  # type: ignore[arg-type]

@@ -28,7 +28,9 @@ def test_the_number_of_pixels() -> None:
 
 @pytest.mark.parametrize(
     ("answer", "says"),
-    [(..., "Replace the ..."), (72, "every entry"), (54, "width only"), (24, "without stride"), (8, "output pixels"),
+    [(..., "Replace the ..."), (72, "every entry"), (54, "width only"), (24, "without the stride"),
+     (60, "tile x stride"),
+     (8, "output pixels"),
      (99, "DuplicateExplorer"), ("many", "a number of pixels, not 'many'")],
 )  # fmt: skip
 def test_a_wrong_number_of_pixels_is_named(answer: Any, says: str) -> None:
@@ -52,9 +54,11 @@ def test_a_block_of_the_wanted_shape() -> None:
         ({"warp_row_tiles": 16, "warp_col_tiles": 1}, "other way round"),
         ({"warp_col_tiles": 16}, "8 filters wide"),
         ({"warp_row_tiles": 64}, "one pixel of 8 images"),
-        ({"warp_row_tiles": 4}, "Wanted are 16 x 32"),
-        ({"blk_row_warps": 1, "warp_row_tiles": 16}, "has to be 4 warps"),
-        ({"chunk": 8}, "refused: "),
+        ({"warp_row_tiles": 4}, "must compute 16 x 32"),
+        ({"blk_row_warps": 1, "warp_row_tiles": 16}, "must have 4 warps"),
+        ({"blk_row_warps": "2"}, "blk_row_warps = '2': give a whole number"),
+        ({"warp_col_tiles": 2.0}, "give a whole number"),
+        ({"chunk": 8}, "refuses this configuration: "),
         ({"warp_row_tile": 8}, "MmaConfig"),
     ],
 )
@@ -73,8 +77,8 @@ def test_the_rate_of_a_layer() -> None:
 @pytest.mark.parametrize(
     ("answer", "says"),
     [(..., "Replace the ..."), (RIGHT / 2, "each counts as two"), (RIGHT * 2, "not four"), (RIGHT / 8, "one image"),
-     (RIGHT / 9, "3 x 3 offsets"), (RIGHT * 1e3, "wrong unit"), (1_624_064 / 4.53e6, "a bandwidth"),
-     (7.7, "over the time"), ("fast", "over the time"), ([1], "over the time")],
+     (RIGHT / 9, "3 x 3 offsets"), (RIGHT * 1e3, "unit is wrong"), (1_624_064 / 4.53e6, "a bandwidth"),
+     (7.7, "by the time"), ("fast", "by the time"), ([1], "by the time")],
 )  # fmt: skip
 def test_a_wrong_rate_is_named(answer: Any, says: str) -> None:
     refused(check_rate(answer, LAYER, 4.53), says)
@@ -87,8 +91,8 @@ def test_the_waves_of_a_launch() -> None:
 
 @pytest.mark.parametrize(
     ("answer", "says"),
-    [(..., "Replace the ..."), (2.376, "takes its time too"), (2.4, "takes its time too"), (2, "left over"),
-     (12, "several of these"), (314, "at the same time"), (660, "how often"), (77, "Divide"),
+    [(..., "Replace the ..."), (2.376, "takes a whole wave"), (2.4, "takes a whole wave"), (2, "another wave"),
+     (12, "several of these"), (314, "at the same time"), (660, "How many such waves"), (77, "Divide"),
      ("three", "a number of waves")],
 )  # fmt: skip
 def test_wrong_waves_are_named(answer: Any, says: str) -> None:

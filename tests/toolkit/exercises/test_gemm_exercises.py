@@ -43,8 +43,8 @@ def test_the_right_counts_are_those_of_the_record() -> None:
         ({"steps": 4}, "those are the stages"),
         ({"steps": 9}, "those are the kernel offsets"),
         ({"instructions": 16}, "takes 2 pixels at a time"),
-        ({"instructions": 32}, "asked is one warp"),
-        ({"instructions": 288}, "asked is one step"),
+        ({"instructions": 32}, "about one warp"),
+        ({"instructions": 288}, "about one step"),
         ({"instructions": 5}, "divide by what one instruction covers"),
         ({"rows": "many"}, "a row for every output pixel"),
         ({"blocks": ...}, "Replace the ... of blocks. So far right: rows"),
@@ -90,15 +90,15 @@ def test_a_wrong_datum_is_named() -> None:
     for answer, words in (
         ((11, 0, 4, 74), "the input is padded"),
         ((11, 0, 2, 74), "that is the output pixel"),
-        ((11, 1, 1, 74), "r and s have changed places"),
+        ((11, 1, 1, 74), "r and s are swapped"),
         ((8, -1, 20, 74), "8 images of a group vary fastest"),
         ((11, 0, 3, 10), "blocks of 32 channels come first"),
-        ((11, 3, -1, 74), "y and x have changed places"),
+        ((11, 3, -1, 74), "y and x are swapped"),
         ((3, -1, 3, 74), "the image is wrong"),
         ((11, 5, 5, 74), "look at the pixel again"),
         ((11, -1, 3, 10), "the channel is wrong"),
         ((1, 1, 1, 1), "split the row into"),
-        ((1, 2, 3), "four numbers"),
+        ((1, 2, 3), "give four numbers"),
         (..., "Replace the ..."),
     ):
         said = check_datum(answer, LAYER, row, column)
@@ -132,7 +132,7 @@ def test_least_waste() -> None:
         (MmaConfig(1, 1, 1, 4), "computes it twice"),
         (MmaConfig(4, 1, 4, 4), "4 x 4 hang over the edge of the 7 x 7 map"),
         (MmaConfig(1, 1, 16, 16), "cannot be built"),
-        (7, "an MmaConfig is asked"),
+        (7, "give an MmaConfig"),
         (..., "Replace the ..."),
     ):
         said = check_waste(answer, RAGGED)

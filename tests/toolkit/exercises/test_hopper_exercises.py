@@ -69,14 +69,14 @@ def test_operands() -> None:
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (lambda w: (w & 0xF0F0F0F0, w << 4 & 0xF0F0F0F0), "changed places"),
+        (lambda w: (w & 0xF0F0F0F0, w << 4 & 0xF0F0F0F0), "swapped"),
         (lambda w: (w & 0x0F0F0F0F, w >> 4 & 0x0F0F0F0F), "-1 becomes 15"),
         (lambda w: (w << 4 & 0xFFFFFFFF, w), "mask both"),
         (lambda w: (w << 4, w), "mask both"),
         (lambda w: (w >> 4 & 0xF0F0F0F0, w & 0xF0F0F0F0), "shift to the left"),
         (lambda w: (w << 4 & 0xFF0F0F0F0, w & 0xF0F0F0F0), "A register has 32 bits"),
         (lambda w: (w, w, w), "Return two words"),
-        (lambda w: (1, w & 0xF0F0F0F0), "wanted"),
+        (lambda w: (1, w & 0xF0F0F0F0), "the right answer is"),
         (lambda w: w.nothing, "raised AttributeError"),
         (3, "Give a function"),
     ],

@@ -115,7 +115,7 @@ def verdict(low: float, high: float, margin: float) -> str:
         (lambda a, b, m: "better" if a > 0 else "worse" if b < 0 else "equivalent", "too wide to tell"),
         (lambda a, b, m: "better" if a > 0 else "worse" if b < 0 else "undecided", "never say equivalent"),
         (lambda a, b, m: "better" if a + b > 0 else "worse", "middle of the interval"),
-        (lambda a, b, m: "worse" if a > 0 else "better" if b < 0 else verdict(a, b, m), "changed places"),
+        (lambda a, b, m: "worse" if a > 0 else "better" if b < 0 else verdict(a, b, m), "swapped"),
         (
             lambda a, b, m: "better" if a > m else "worse" if b < -m
             else "equivalent" if a > -m and b < m else "undecided",

@@ -36,8 +36,9 @@ def test_the_least_number_of_random_trials_is_right() -> None:
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        (..., "Write a number"), (500, "whole space"), (25, "in the mean"), (475, "certain"),
-        (74, "with replacement"), (100, "fewer do as well"), (7, "one factor a trial"), ("many", "one factor a trial"),
+        (..., "Write a number"), (500, "whole space"), (25, "on average"), (475, "particular"),
+        (74, "with replacement"),
+        (100, "not the smallest"), (7, "one factor for each trial"), ("many", "one factor for each trial"),
     ],
 )  # fmt: skip
 def test_a_wrong_number_of_trials_is_named(answer: Any, says: str) -> None:
@@ -48,7 +49,7 @@ def test_a_wrong_number_of_trials_is_named(answer: Any, says: str) -> None:
 
 def test_one_too_few_is_named() -> None:
     right = next(n for n in range(1306) if random_chance(n, 5, 1306) >= 0.95)
-    assert "Just too few" in check_random_trials(right - 1, 5, 1306).message
+    assert "One too few" in check_random_trials(right - 1, 5, 1306).message
 
 
 def metropolis(old: float, new: float, temperature: float, draw: float) -> bool:
@@ -64,7 +65,7 @@ def test_the_rule_of_annealing_is_right_in_any_form() -> None:
     ("accept", "says"),
     [
         (lambda o, n, t, d: n > o, "improvements only"),
-        (lambda o, n, t, d: n >= o, "not worse only"),
+        (lambda o, n, t, d: n >= o, "everything worse"),
         (lambda o, n, t, d: True, "everything"),
         (lambda o, n, t, d: metropolis(n, o, t, d), "swapped"),
         (lambda o, n, t, d: d < exp(n - o), "temperature is missing"),
@@ -103,7 +104,7 @@ def test_keeping_by_rarity_is_right_in_any_form(monkeypatch: pytest.MonkeyPatch)
         (lambda mutants, count: greedy(mutants, count, float), "must fall"),
         (lambda mutants, count: sorted(by_rarity(mutants, count)), "not in the order"),
         (lambda mutants, count: by_rarity(mutants, count)[::-1], "not in the order"),
-        (lambda mutants, count: by_rarity(mutants, count)[:-1], "asked for are"),
+        (lambda mutants, count: by_rarity(mutants, count)[:-1], "keep 3"),
         (lambda mutants, count: [0] * count, "twice"),
         (lambda mutants, count: range(90, 90 + count), "Places go"),
         (lambda mutants, count: list(range(len(mutants)))[-count:], "pick 1"),

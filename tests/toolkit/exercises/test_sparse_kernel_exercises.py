@@ -23,7 +23,7 @@ def test_two_of_four_by_magnitude() -> None:
     assert check_pair(lambda four: tuple(sorted(by_magnitude(four)[:2])))
     refused(check_pair(lambda four: tuple(sorted(sorted(range(4), key=lambda at: (-four[at], at))[:2]))), "magnitudes")
     refused(check_pair(lambda four: tuple(by_magnitude(four)[:2])), "ascending")
-    refused(check_pair(lambda four: tuple(sorted(by_magnitude(four)[2:]))), "wanted")
+    refused(check_pair(lambda four: tuple(sorted(by_magnitude(four)[2:]))), "the right answer is")
     refused(check_pair(lambda four: (0, 1)), "you keep (0, 1)")
 
 
@@ -31,7 +31,7 @@ def test_metadata_of_a_group() -> None:
     assert check_nibble(lambda first, second: first | second << 2)
     refused(check_nibble(lambda first, second: first << 2 | second), "lower bits")
     refused(check_nibble(lambda first, second: 1 << first | 1 << second), "two indices")
-    refused(check_nibble(lambda first, second: 4), "wanted 8")
+    refused(check_nibble(lambda first, second: 4), "the right answer is 8")
 
 
 def test_live_positions_of_a_tile() -> None:

@@ -80,6 +80,8 @@ class EmulatorRun:
     arguments: tuple[str, ...]
     instructions: tuple[str, ...]
     trace: NDArray[np.void] | None = field(default=None, repr=False)
+    text: str = field(default="", repr=False)
+    """The CUDA text that ran: the trace's ``line`` counts in it, from 1."""
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -190,6 +192,7 @@ def run_cuda(
         arguments=tuple(_argument_names(translation, launch)),
         instructions=translation.instructions,
         trace=trace_rows if trace else None,
+        text=cuda_text,
     )
 
 

@@ -43,7 +43,9 @@ def check_dot(function: Any) -> Feedback:
         right = _dot(w, x, n)
         if not same(given, right):
             named = _known(found, WRONG_DOTS, DOTS)
-            return Feedback(False, named or f"For w={w:#b}, x={x:#b}, n={n} you return {short(given)}; wanted {right}.")
+            return Feedback(
+                False, named or f"For w={w:#b}, x={x:#b}, n={n} you return {short(given)}; the right answer is {right}."
+            )
     return Feedback(True, "AND, three counts and one constant: S is shared by all channels, P by all pixels.")
 
 
@@ -77,7 +79,7 @@ def check_threshold(function: Any) -> Feedback:
             return Feedback(False, f"Return two things, (level, flip), not {short(given)}.")
         if not (same(given[0], right[0]) and bool(given[1]) is right[1] and isinstance(given[1], (bool, np.bool_))):
             named = _known(found, WRONG_THRESHOLDS, NORMS)
-            shown = f"For gamma, beta, mean, deviation = {norm} you return {short(given)}; wanted {right}."
+            shown = f"For gamma, beta, mean, deviation = {norm} you return {short(given)}; the right answer is {right}."
             return Feedback(False, named or shown)
     return Feedback(True, "A batch normalization and a sign are one comparison with an integer, and perhaps a flip.")
 
@@ -91,7 +93,7 @@ def _threshold(gamma: float, beta: float, mean: float, deviation: float) -> tupl
     return int(found.levels[0, 0]), bool(found.flip[0])
 
 
-_FLIP = "gamma < 0 turns the comparison over: the bit is 1 below the threshold. Return flip = gamma < 0."
+_FLIP = "gamma < 0 reverses the comparison: the bit is 1 below the threshold. Return flip = gamma < 0."
 WRONG_THRESHOLDS = {
     "Rounding gives the nearest integer, which may lie on the wrong side. A sum passes from the first integer that is "
     "high enough.": lambda *norm: (round(_crossing(*norm)), norm[0] < 0),
@@ -140,7 +142,9 @@ def check_word(function: Any, workload: ConvWorkload | str) -> Feedback:
                 "Within a block the image comes first, then its 4 words: image % 8 * 4 + word.":
                     lambda: [_turned(int(known[NB8](*one))) for one in places],
             })  # fmt: skip
-            return Feedback(False, named or f"For n, h, w, c = {place} you return {short(given)}; wanted {right}.")
+            return Feedback(
+                False, named or f"For n, h, w, c = {place} you return {short(given)}; the right answer is {right}."
+            )
     return Feedback(True, "8 images x 128 channels are 32 neighbouring words, a core matrix: nothing is rearranged.")
 
 
@@ -194,7 +198,9 @@ def check_combine(function: Any) -> Feedback:
         right = _combined(counts, (1, -2), (1, 2))
         if not same(given, right):
             named = _known(found, WRONG_COMBINED, cases)
-            return Feedback(False, named or f"For counts={counts} you return {short(given)}; wanted {right}.")
+            return Feedback(
+                False, named or f"For counts={counts} you return {short(given)}; the right answer is {right}."
+            )
     return Feedback(True, "Each pair of planes has one factor, so planes cost counts, and hardly any additions.")
 
 
@@ -253,7 +259,7 @@ def check_corner(answer: Any, workload: ConvWorkload | str) -> Feedback:
         return Feedback(True, "zero leaves products out, so the constant n differs at the border; the others keep it.")
     zero, minus, plus = right
     mistakes = [
-        ((minus, zero, plus), "zero and minus have changed places."),
+        ((minus, zero, plus), "zero and minus are swapped."),
         ((minus, minus, plus), "padding zero means the value 0, which no bit has; a bit 0 is -1."),
         ((zero, zero, zero), "minus and plus are real values, -1 and 1, in the taps beyond the border."),
         ((plus, minus, plus), "with padding zero the taps beyond the border add nothing."),

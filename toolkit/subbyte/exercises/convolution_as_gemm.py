@@ -96,8 +96,8 @@ def _counts(w: ConvWorkload, config: MmaConfig, arch: str) -> tuple[dict[str, in
         "instructions": [
             (pairs, f"an instruction has {record.shape[0]} rows: it takes {record.shape[0] // 8} pixels at a time."),
             (pairs * 8, "a pixel's 8 rows (its 8 images) go through one instruction together."),
-            (len(record.multiplies) * steps, "that is the whole main loop; asked is one step."),
-            (len(record.multiplies) * len(record.warps), "that is the whole block; asked is one warp."),
+            (len(record.multiplies) * steps, "that is the whole main loop; the question is about one step."),
+            (len(record.multiplies) * len(record.warps), "that is the whole block; the question is about one warp."),
         ],
     }  # fmt: skip
     return right, mistakes
@@ -117,7 +117,7 @@ def check_datum(answer: Any, workload: ConvWorkload | str, row: int, column: int
     if unanswered(answer):
         return Feedback(False, "Replace the ... by (image, y, x, channel).")
     if not (isinstance(answer, (tuple, list)) and len(answer) == 4):
-        return Feedback(False, f"{short(answer)}: four numbers are asked, (image, y, x, channel).")
+        return Feedback(False, f"{short(answer)}: give four numbers, (image, y, x, channel).")
     right = _datum(w, row, column)
     if same(answer, right):
         return Feedback(
@@ -133,10 +133,10 @@ def check_datum(answer: Any, workload: ConvWorkload | str, row: int, column: int
         ((image, p * w.stride + r * w.dilation, q * w.stride + s * w.dilation, channel),
          "the input is padded: output pixel 0 begins at input pixel -pad."),
         ((image, p, q, channel), "that is the output pixel; add the kernel offset and take the padding off."),
-        ((image, *_pixel(w, p, q, s, r), channel), "r and s have changed places: the kernel column s varies faster."),
+        ((image, *_pixel(w, p, q, s, r), channel), "r and s are swapped: the kernel column s varies faster."),
         (late, "that is the order (image, row, column); here the 8 images of a group vary fastest."),
         (plain, "that is the order (r, s, all channels); here blocks of 32 channels come first, and vary slowest."),
-        ((image, x, y, channel), "y and x have changed places."),
+        ((image, x, y, channel), "y and x are swapped."),
         (lambda a: same(a[1:], right[1:]), "the image is wrong: row % 8 within its group."),
         (lambda a: same((a[0], a[3]), (image, channel)), "image and channel are right; look at the pixel again."),
         (lambda a: same(a[:3], right[:3]), "the channel is wrong: 32 times the channel block, plus column % 32."),
@@ -167,7 +167,7 @@ def check_waste(answer: Any, workload: ConvWorkload | str, arch: str = "sm_80") 
     if unanswered(answer):
         return Feedback(False, "Replace the ... by an MmaConfig.")
     if not shows(answer, Tiling):
-        return Feedback(False, f"{short(answer)}: an MmaConfig is asked, such as MmaConfig(1, 2, 4, 4).")
+        return Feedback(False, f"{short(answer)}: give an MmaConfig, such as MmaConfig(1, 2, 4, 4).")
     w = parse(workload)
     found = space(w, arch)
     try:

@@ -94,7 +94,7 @@ def check_byte(answer: Any, workload: ConvWorkload | str, place: tuple[int, int,
         ((plain * 2), "that is NHWC, counted in elements."),
         (block * 128 + c % 32 // 2, "the image within its group of 8 is missing: 16 bytes each."),
         (block * 128 + n * 16 + c % 32 // 2, "groups of 8 images are outermost: within a block only n % 8 counts."),
-        (block * 128 + c % 32 * 4 + n % 8 // 2, "n and c have changed places: an image's 32 channels are neighbours."),
+        (block * 128 + c % 32 * 4 + n % 8 // 2, "n and c are swapped: an image's 32 channels are neighbours."),
         (block * 128 + n % 8 * 16 + c % 32, "within the image two channels share a byte: c % 32 // 2."),
         (block * 128 + n % 8 * 4 + c % 32 // 8, "those are 32-bit words in the last terms; a word has 4 bytes."),
         (right // 4, "that is the 32-bit word; a word has 4 bytes."),
@@ -104,7 +104,7 @@ def check_byte(answer: Any, workload: ConvWorkload | str, place: tuple[int, int,
         (((n // 8 * w.h + h) * w.w + x) * 128 + n % 8 * 16 + c % 32 // 2,
          f"each pixel has {blocks} blocks of 32 channels."),
         (((n // 8 * w.w + x) * w.h + h) * blocks * 128 + c // 32 * 128 + n % 8 * 16 + c % 32 // 2,
-         "row and column have changed places."),
+         "row and column are swapped."),
     ]  # fmt: skip
     hint = "number the blocks by (n // 8, h, w, c // 32), last one fastest; a block has 128 bytes, 16 for each image."
     return Feedback(False, recognise(answer, mistakes, hint))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
+from numbers import Integral
 from typing import Any
 
 from subbyte.exercises.feedback import Feedback, call, mistake, short
@@ -63,7 +64,7 @@ def _about_map(answer: list[int], right: list[int], workload: ConvWorkload, tile
         "the dilation is missing: kernel row r reads input row ph * stride + r * dilation.": lambda: _map(
             w, tile, lambda ph, pw, r, s: (ph * w.stride + r, pw * w.stride + s)
         ),
-        "stride and dilation are missing, or one of them: input row ph * stride + r * dilation.": lambda: _map(
+        "stride and dilation are missing: output pixel ph reads input row ph * stride + r * dilation.": lambda: _map(
             w, tile, lambda ph, pw, r, s: (ph + r, pw + s)
         ),
         "this shares along the width only: a pixel read by two kernel rows is the same pixel, whichever row of the "
@@ -74,7 +75,7 @@ def _about_map(answer: list[int], right: list[int], workload: ConvWorkload, tile
         "rows and columns are mixed up: ph belongs to r, pw to s.": lambda: _map(
             w, tile, lambda ph, pw, r, s: (ph * w.stride + s * w.dilation, pw * w.stride + r * w.dilation)
         ),
-        "these are the last uses; genuine is the first entry that reads a pixel.": lambda: _last(right),
+        "these are the last uses; the genuine entry is the first one that reads a pixel.": lambda: _last(right),
         "you number the distinct pixels 0, 1, 2, ...; the genuine index is the number of the entry that reads the "
         "pixel first.": lambda: _numbered(right),
         "you number the input pixels by their place; the genuine index is the number of the entry that reads the "
@@ -121,14 +122,24 @@ def check_loads(loads: Callable[[ConvWorkload, tuple[int, int]], int]) -> Feedba
 def about_loads(answer: Any, w: ConvWorkload, tile: tuple[int, int]) -> str:
     """What a wrong number of loads looks like; empty when it looks like no known mistake."""
     record = duplicates(w, tile)
-    plain = duplicates(replace(w, stride=1, dilation=1, name=""), tile)
+    no_stride, no_dilation = (replace(w, **{name: 1}, name="") for name in ("stride", "dilation"))
+    plain = replace(no_stride, dilation=1)
     height, width = ((t - 1) * w.stride + (k - 1) * w.dilation + 1 for t, k in zip(tile, (w.r, w.s), strict=True))
+    beyond = (tile[0] * w.stride + (w.r - 1) * w.dilation) * (tile[1] * w.stride + (w.s - 1) * w.dilation)
     known: dict[str, Callable[[], Any]] = {
         "You counted every entry of the lowered tile; duplicates are loaded only once.": lambda: record.loads.none,
         "You shared along the width only; neighbouring rows of the tile read the same pixels too.": lambda: (
             record.loads.width
         ),
-        "That is the count without stride and dilation.": lambda: plain.loads.full,
+        "That is the count without the stride: neighbouring outputs lie `stride` input pixels apart.": lambda: (
+            duplicates(no_stride, tile).loads.full if w.stride > 1 else None
+        ),
+        "That is the count without the dilation: neighbouring taps lie `dilation` input pixels apart.": lambda: (
+            duplicates(no_dilation, tile).loads.full if w.dilation > 1 else None
+        ),
+        "That is the count without stride and dilation.": lambda: duplicates(plain, tile).loads.full,
+        "That is tile x stride + kernel - 1 on each side, which is too many: only tile - 1 outputs are a stride away "
+        "from the one before.": lambda: beyond if w.stride > 1 else None,
         "That is the whole rectangle of input; with this stride or dilation some of its rows or columns are never "
         "read.": lambda: height * width,
         "That is the number of output pixels.": lambda: tile[0] * tile[1],
@@ -139,9 +150,12 @@ def about_loads(answer: Any, w: ConvWorkload, tile: tuple[int, int]) -> str:
 def check_tile(tile: Sequence[int], workload: ConvWorkload | str = CASES[0][0]) -> Feedback:
     """Check the choice of a tile of 16 output pixels, (rows, columns), that loads the fewest input pixels."""
     try:
-        height, width = (int(number) for number in tile)
+        height, width = tile
+        whole = all(isinstance(one, Integral) and not isinstance(one, bool) for one in (height, width))
     except (TypeError, ValueError):
-        return Feedback(False, f"Give two numbers, (rows, columns), not {short(tile)}.")
+        whole = False
+    if not whole:
+        return Feedback(False, f"Give two whole numbers, (rows, columns), not {short(tile)}.")
     if height < 1 or width < 1 or height * width != TILE_PIXELS:
         return Feedback(False, f"{height} x {width} is {height * width} pixels; the tile must have {TILE_PIXELS}.")
     counts = {

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 from subbyte.arguments import checked, number
@@ -18,6 +19,9 @@ from subbyte.technique import Tiling, duplicates
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse
 
+SHAPE = ("blk_row_warps", "blk_col_warps", "warp_row_tiles", "warp_col_tiles", "chunk")
+"""Knobs of an answer that are whole numbers."""
+
 
 @checked
 def check_pixels(answer: Any, workload: ConvWorkload | str, tile: tuple[int, int]) -> Feedback:
@@ -30,7 +34,7 @@ def check_pixels(answer: Any, workload: ConvWorkload | str, tile: tuple[int, int
                               "times fewer loads.")  # fmt: skip
     if isinstance(answer, (bool, str)) or not isinstance(answer, Real):
         return Feedback(False, f"Give a number of pixels, not {short(answer)}.")
-    hint = "Which rows of the input do the outputs read together, and which columns? Draw it with a DuplicateExplorer."
+    hint = "Which input rows do the outputs read, and which columns? Draw them with a DuplicateExplorer."
     return Feedback(False, about_loads(answer, record.workload, tile) or hint)
 
 
@@ -47,7 +51,11 @@ def check_block(
     """Check a configuration, or its knobs by name: a block of ``warps`` warps has to compute ``pixels`` output pixels
     (each for 8 images) x ``filters`` filters, and has to be buildable."""
     if unanswered(answer):
-        return Feedback(False, "Replace each ... by a number; the section before says what the knobs mean.")
+        return Feedback(False, "Replace each ... by a whole number: warps of a block, tiles of a warp.")
+    if isinstance(answer, Mapping):
+        for name, value in answer.items():
+            if name in SHAPE and (isinstance(value, bool) or not isinstance(value, Integral)):
+                return Feedback(False, f"{name} = {short(value)}: give a whole number, such as 2, without quotes.")
     try:
         config = answer if shows(answer, Tiling) else MmaConfig.from_dict(dict(answer))
     except (SubbyteError, TypeError, ValueError) as problem:
@@ -61,12 +69,14 @@ def check_block(
         ((pixels * 8, filters), "A row tile is one pixel of 8 images, not 8 pixels."),
     ]
     if mine != (pixels, filters):
-        wanted = f"Wanted are {pixels} x {filters}: warps x tiles, rows and columns each for themselves."
+        wanted = f"The block must compute {pixels} x {filters}: multiply warps by tiles, for rows and for columns."
         return Feedback(False, f"{shape} {recognise(mine, mistakes, wanted)}")
     if have != warps:
-        return Feedback(False, f"{shape} The shape is right; it has to be {warps} warps, rows times columns.")
+        return Feedback(
+            False, f"{shape} The shape is right, but the block must have {warps} warps: rows times columns."
+        )
     if reason := space(parse(workload), arch).check(config):
-        return Feedback(False, f"{shape} That is asked for, but it is refused: {reason}.")
+        return Feedback(False, f"{shape} The shape is right, but the space refuses this configuration: {reason}.")
     return Feedback(True, f"{shape} {config.key}")
 
 
@@ -90,11 +100,11 @@ def check_rate(answer: Any, workload: ConvWorkload | str, microseconds: float) -
         (1 / w.n, f"That is one image; the layer has a batch of {w.n}."),
         (1 / (w.r * w.s), f"Each output pixel needs all {w.r} x {w.s} offsets of the kernel."),
         (w.bytes_moved / w.operations, "That is bytes per second: a bandwidth, not a rate of operations."),
-        *((10.0**power, "Right digits, wrong unit: tera is 10^12, a microsecond 10^-6 seconds.")
+        *((10.0**power, "The digits are right, the unit is wrong: tera is 10^12, a microsecond is 10^-6 seconds.")
           for power in (-12, -9, -6, -3, 3, 6, 9, 12)),
     ]  # fmt: skip
     near = [words for factor, words in mistakes if abs(ratio / factor - 1) < 0.01]
-    return Feedback(False, next(iter(near), "2 x outputs x (what each output sums over), over the time."))
+    return Feedback(False, next(iter(near), "Divide 2 x outputs x (products in each output) by the time."))
 
 
 @checked
@@ -110,11 +120,14 @@ def check_waves(answer: Any, blocks: int, blocks_per_sm: int, multiprocessors: i
         last = blocks - (ceil(exact) - 1) * at_once
         return Feedback(True, f"{at_once} blocks at a time; the last wave fills {last / at_once:.0%} of the GPU.")
     mistakes = [
-        (lambda given: exact - 0.05 < given < exact + 0.05, "A wave that is not full takes its time too: round up."),
-        (int(exact), "The blocks that are left over need a wave of their own: round up."),
+        (
+            lambda given: exact - 0.05 < given < exact + 0.05,
+            "A wave that is not full still takes a whole wave's time: round up.",
+        ),
+        (int(exact), "The remaining blocks need another wave: round up."),
         (ceil(blocks / multiprocessors), "A multiprocessor holds several of these blocks at a time."),
         (ceil(blocks / blocks_per_sm), "All multiprocessors work at the same time."),
-        (at_once, "That is how many blocks run at a time; how often until all have run?"),
+        (at_once, "That is how many blocks run at a time. How many such waves does it take to run them all?"),
     ]
     if not isinstance(answer, Real):
         return Feedback(False, f"Give a number of waves, not {short(answer)}.")

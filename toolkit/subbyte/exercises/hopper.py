@@ -88,7 +88,7 @@ def check_operands(function: Any) -> Feedback:
         named = next((words for wrong, words in WRONG_OPERANDS if _agrees(found, wrong)), "")
         shown = ", ".join(f"{one:#010x}" if isinstance(one, int) else short(one) for one in given)
         wanted = f"{right[0]:#010x}, {right[1]:#010x}"
-        return Feedback(False, named or f"For {word:#010x} you return {shown}; wanted {wanted}.")
+        return Feedback(False, named or f"For {word:#010x} you return {shown}; the right answer is {wanted}.")
     return Feedback(
         True, "One shift and two masks for eight weights; the requantization takes the factor 16 out again."
     )
@@ -192,7 +192,7 @@ def _about(answer: Any, right: float) -> bool:
 
 _MASK_BOTH = "Each byte still holds its neighbour in the lower half: mask both words with 0xF0F0F0F0."
 WRONG_OPERANDS: tuple[tuple[Any, str], ...] = (
-    (lambda w: (_high(w), _low(w)), "They have changed places: the low nibbles come first."),
+    (lambda w: (_high(w), _low(w)), "They are swapped: the low nibbles come first."),
     (
         lambda w: (w & 0x0F0F0F0F, w >> 4 & 0x0F0F0F0F),
         "In the lower half of a byte a nibble counts 0 to 15: -1 becomes 15. In the upper half it brings its sign.",

@@ -43,12 +43,12 @@ def check_class(function: Any) -> Feedback:
         )
     wrong = {
         "That is the largest sum. Each class has a batch normalization of its own: a multiplier and a bias.": sums,
-        "The bias is missing: a class that the network rarely means has a smaller one.": sums * logits.multiplier,
+        "The bias is missing: a class that the network rarely predicts has a smaller one.": sums * logits.multiplier,
         "The multiplier is missing: sums and bias have different units.": sums + logits.bias,
     }
     named = next((words for words, given in wrong.items() if same(found, given.argmax(axis=1).tolist())), "")
     first = differing[0]
-    shown = f"For test image {first} you return {short(found[first])}; wanted {right[first]}."
+    shown = f"For test image {first} you return {short(found[first])}; the right answer is {right[first]}."
     return Feedback(False, f"{len(differing)} of {len(right)} classes differ. {named or shown}")
 
 

@@ -180,13 +180,13 @@ def check_padding(answer: Any, workload: ConvWorkload | str) -> Feedback:
             return Feedback(True, f"Only {useful:.1%} of the work is real: {images:.0%} of the images, {inputs:.0%} of "
                                   f"the input channels and {outputs:.0%} of the output channels.")  # fmt: skip
         mistakes = [
-            (near(useful), "that is the useful share; asked for is the rest."),
+            (near(useful), "that is the useful share; the question is about the rest."),
             (near(100 * right, 0.5), "that is in percent; give a share between 0 and 1."),
             (near(1 - images * inputs), "the output channels are padded, too."),
             (near(1 - inputs * outputs), "the images are padded to 8, too."),
             (near(1 - images * outputs), "the input channels are padded, too."),
             (near(1 - images), "channels are padded, too: input and output."),
-            (near(1 / useful - 1), "that is padding over real work; asked for is its share of all work."),
+            (near(1 / useful - 1), "that is padding over real work; the question is about its share of all work."),
             (near(3 - images - inputs - outputs), "shares of three factors multiply; they do not add."),
         ]
         return Feedback(

@@ -40,12 +40,19 @@ def _word(values: Any) -> int:
 
 def _about_word(answer: int, values: list[int]) -> str:
     loose = [sum(v << (BITS * i) for i, v in enumerate(values)), _ored([v << (BITS * i) for i, v in enumerate(values)])]
+    magnitudes = [abs(v) << (BITS * i) for i, v in enumerate(values)]
     known: dict[str, Callable[[], Any]] = {
         "A negative value has ones in all its upper bits: keep only the lowest four with & 0xF before shifting.": (
             lambda: answer if answer in (*loose, *(x & 0xFFFFFFFF for x in loose)) else None
         ),
-        "The order is turned round: the first value belongs in the lowest bits.": lambda: _word(values[::-1]),
-        "Values are stored in two's complement, -1 as 0xF; you moved them up by 8.": (
+        "The order is reversed: the first value belongs in the lowest bits.": lambda: _word(values[::-1]),
+        "The mask 7 keeps three bits and drops the sign: four bits are 0xF.": (
+            lambda: _ored([(v & 7) << (BITS * i) for i, v in enumerate(values)])
+        ),
+        "abs drops the sign. A value is kept in two's complement: -1 is 0xF, which & 0xF gives.": (
+            lambda: answer if answer in (_ored(magnitudes), sum(magnitudes)) else None
+        ),
+        "Values are stored in two's complement, -1 as 0xF; you added 8 to them.": (
             lambda: _ored([(v + 8) << (BITS * i) for i, v in enumerate(values)])
         ),
         "Each value has 4 bits here, not 8.": lambda: _ored([(v & 0xF) << (8 * i) for i, v in enumerate(values)]),
@@ -142,7 +149,7 @@ def _about_gather(given: list[int], values: Words, shuffles: int) -> str:
         "One of the rounds is missing: offsets 4, 2 and 1 bring in all eight values.": (
             lambda: given if given in [_gathered(values, order, BITS) for order in rounds] else None
         ),
-        "The order is turned round: the value of the group's first lane belongs in the lowest bits.": (
+        "The order is reversed: the value of the group's first lane belongs in the lowest bits.": (
             lambda: [_word_of(values[i : i + GROUP][::-1]) for i in range(0, LANES, GROUP)]
         ),
     }
@@ -180,8 +187,9 @@ def check_address(byte: Callable[[int, int], int]) -> Feedback:
     if answers == [16 * image + 4 * tile for image, tile in places]:
         return Feedback(True, "Lane l = 4 * image + tile stores at byte 4 * l: 32 lanes fill 128 bytes without a gap.")
     known: dict[str, Callable[[], Any]] = {
+        "That counts bits; a byte has 8 of them.": lambda: [8 * (16 * i + 4 * t) for i, t in places],
+        "That counts 4-bit values; a byte holds two of them.": lambda: [2 * (16 * i + 4 * t) for i, t in places],
         "That counts words; a word has 4 bytes.": lambda: [4 * i + t for i, t in places],
-        "That gives each channel a byte; two channels share one.": lambda: [32 * i + 8 * t for i, t in places],
         "That puts the images of one tile together; the 32 channels of an image are neighbours.": lambda: [
             32 * t + 4 * i for i, t in places
         ],

@@ -104,7 +104,7 @@ def check_fair_share(shares: Callable[[Mapping[str, float]], Mapping[str, float]
         right = _shares(times, list(permutations("abc")))
         if not all(_near(given[name], right[name]) for name in "abc"):
             return Feedback(False, f"Table {number}: " + _about_shares(given, right, times))
-    return Feedback(True, "The shares multiply to the whole gain, whatever the order in which one likes to add.")
+    return Feedback(True, "The shares multiply to the whole gain, whatever the order of adding.")
 
 
 def _gain(times: Mapping[str, float], before: str, name: str) -> float:
@@ -121,7 +121,7 @@ def _about_shares(given: Mapping[str, Any], right: Mapping[str, float], times: M
     sums = {n: [_gain(times, "".join(o[: o.index(n)]), n) for o in orders] for n in "abc"}
     sets = {n: ["", *(m for m in "abc" if m != n), "".join(m for m in "abc" if m != n)] for n in "abc"}
     known = [
-        (_shares(times, [("a", "b", "c")]), "that is one order of adding; in another the techniques trade gains."),
+        (_shares(times, [("a", "b", "c")]), "that is one order of adding; another order divides the gain differently."),
         ({n: _gain(times, "", n) for n in "abc"}, "that is each technique alone, added to nothing."),
         ({n: _gain(times, "".join(m for m in "abc" if m != n), n) for n in "abc"},
          "that is each technique added last (Figure 16). These do not multiply to the whole gain."),
@@ -172,7 +172,7 @@ def check_verdict(verdict: Callable[[float, float, float], str]) -> Feedback:
             "better" if low > m else "worse" if high < -m else "equivalent" if -m < low and high < m else "undecided"
             for low, high, m in INTERVALS
         ],
-        "better and worse have changed places: the difference is a minus b.": lambda: [
+        "better and worse are swapped: the difference is a minus b.": lambda: [
             {"better": "worse", "worse": "better"}.get(word, word) for word in right
         ],
     }

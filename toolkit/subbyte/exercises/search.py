@@ -56,25 +56,23 @@ def check_random_trials(answer: Any, good: int, total: int, chance: float = 0.95
     again = ceil(log(1 - chance) / log(1 - good / total)) if good < total else 1
     mean = random_chance(round(total / good), good, total)
     mistakes: list[tuple[Any, str]] = [
-        (total, "That is the whole space; nobody has to try everything."),
+        (total, "That is the whole space; you need not try all of it."),
         (
             lambda a: _whole(a) and a in (round(total / good), ceil(total / good), total // good),
-            f"So far apart do they lie in the mean; after so many trials the chance to have met one is {mean:.0%}.",
+            f"That many trials are enough on average; the chance of having met one by then is only {mean:.0%}.",
         ),
         (
             lambda a: _whole(a) and a in (round(chance * total), ceil(chance * total)),
-            "That share of the space is needed to meet one *certain* configuration; any of the good ones will do.",
+            "That many trials find one particular configuration. Any of the good ones will do.",
         ),
         (
             lambda a: _whole(a) and again != right and a == again,
-            "That is with replacement: a tuner tries nothing twice, so each failure leaves fewer bad ones.",
+            "That is with replacement. A tuner tries nothing twice, so each failure leaves fewer bad ones.",
         ),
-        (right - 1, f"Just too few: the chance is {random_chance(right - 1, good, total):.2%}."),
-        (lambda a: _whole(a) and right < a <= total, "Enough, but fewer do as well: the least number is asked for."),
+        (right - 1, f"One too few: the chance is {random_chance(right - 1, good, total):.2%}."),
+        (lambda a: _whole(a) and right < a <= total, "That is enough, but not the smallest number that is."),
     ]
-    otherwise = (
-        "The chance to miss with every trial is (bad / all) * ((bad - 1) / (all - 1)) * ..., one factor a trial."
-    )
+    otherwise = "All trials miss with a chance of bad / all * (bad - 1) / (all - 1) * ..., one factor for each trial."
     return Feedback(False, recognise(answer, mistakes, otherwise))
 
 
@@ -102,20 +100,20 @@ def check_accept(accept: Callable[[float, float, float, float], bool]) -> Feedba
     right = [_accepts(*move) for move in MOVES]
     if given == right:
         return Feedback(
-            True, f"All {len(MOVES)} moves agree; a worse mutant is taken seldom, and never when it is cold."
+            True, f"All {len(MOVES)} moves agree: a worse mutant is rarely taken, and never at temperature 0."
         )
     known: dict[str, Callable[[], Any]] = {
-        "you take improvements only. That is hill climbing: a walker never leaves a hill it is on.": lambda: [
+        "you take improvements only. That is hill climbing: a walker never leaves the hill it is on.": lambda: [
             new > old for old, new, _, _ in MOVES
         ],
-        "you take what is not worse only. That is hill climbing: a walker never leaves a hill it is on.": lambda: [
+        "you refuse everything worse. That is hill climbing: a walker never leaves the hill it is on.": lambda: [
             new >= old for old, new, _, _ in MOVES
         ],
-        "you take everything: a walk at random, the scores have no say.": lambda: [True] * len(MOVES),
+        "you take everything: that is a random walk, which ignores the scores.": lambda: [True] * len(MOVES),
         "old and new are swapped: scores are better when greater.": lambda: [
             _accepts(new, old, t, draw) for old, new, t, draw in MOVES
         ],
-        "the temperature is missing: a small loss must become harder to accept as it gets colder.": lambda: [
+        "the temperature is missing: as it falls, the same loss must become harder to accept.": lambda: [
             draw < exp(min(new - old, 1.0)) for old, new, _, draw in MOVES
         ],
         "you multiply by the temperature; dividing makes the same loss weigh more when it is cold.": lambda: [
@@ -176,7 +174,7 @@ def _times(mutants: Sequence[Sequence[int]], mutant: Sequence[int], picked: Sequ
 
 def _about_kept(answer: list[int], right: list[int], mutants: Sequence[Sequence[int]], count: int) -> str:
     if len(answer) != count:
-        return f"You keep {len(answer)} of {len(mutants)} mutants, asked for are {count}."
+        return f"You keep {len(answer)} of {len(mutants)} mutants; keep {count}."
     if len(set(answer)) < count:
         return "One mutant is picked twice."
     if not all(0 <= place < len(mutants) for place in answer):
@@ -190,7 +188,7 @@ def _about_kept(answer: list[int], right: list[int], mutants: Sequence[Sequence[
         "you prefer what was picked often: the gain must fall with the count.": lambda: greedy(mutants, count, float),
         "you count values among all mutants, once. The counts are those among the *picked*, renewed after every "
         "pick.": lambda: _static(mutants, count),
-        "the right mutants, but not in the order in which they are picked.": lambda: (
+        "these are the right mutants, but not in the order in which they are picked.": lambda: (
             answer if sorted(answer) == sorted(right) else None
         ),
     }

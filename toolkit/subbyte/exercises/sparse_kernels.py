@@ -37,11 +37,11 @@ def check_pair(function: Any) -> Feedback:
          "Those are the largest values; -7 weighs more than 3: compare magnitudes."),
         ([_by(four) for (four,) in cases], "The right places, but not in ascending order."),
         ([_places(four, lambda at, value: (abs(value), at)) for (four,) in cases],
-         "Those are the two that go; asked for are the two that stay."),
+         "Those are the two that 2:4 pruning drops; the question is about the two that stay."),
     ]  # fmt: skip
     named = next((words for wrong, words in mistakes if same(found, wrong)), "")
     at = differing[0]
-    shown = f"Of {cases[at][0]} you keep {short(found[at])}; wanted {right[at]}."
+    shown = f"Of {cases[at][0]} you keep {short(found[at])}; the right answer is {right[at]}."
     return Feedback(False, f"{len(differing)} of {len(cases)} groups differ. {named or shown}")
 
 
@@ -74,7 +74,7 @@ def check_nibble(function: Any) -> Feedback:
     ]  # fmt: skip
     named = next((words for wrong, words in mistakes if same(found, wrong)), "")
     at = next(at for at, both in enumerate(zip(found, right, strict=True)) if not same(*both))
-    shown = f"For places {pairs[at]} you return {short(found[at])}; wanted {right[at]}."
+    shown = f"For places {pairs[at]} you return {short(found[at])}; the right answer is {right[at]}."
     return Feedback(False, named or shown)
 
 
@@ -98,7 +98,7 @@ def check_live(function: Any) -> Feedback:
     ]  # fmt: skip
     named = next((words for wrong, words in mistakes if _near(found, wrong)), "")
     at = next((at for at, both in enumerate(zip(found, right, strict=True)) if not _near(*([one] for one in both))), 0)
-    shown = f"At density {densities[at][0]} you return {short(found[at])}; wanted {right[at]:.4f}."
+    shown = f"At density {densities[at][0]} you return {short(found[at])}; the right answer is {right[at]:.4f}."
     return Feedback(False, named or shown)
 
 
@@ -130,7 +130,7 @@ def check_from_shared(answer: Any, columns: int) -> Feedback:
         return Feedback(True, f"{right:.2f}: never 2, which takes weights that are in registers already.")
     mistakes: list[tuple[Any, str]] = [
         (lambda given: _close(given, 2.0), "that is the rate with the kept weights in registers."),
-        (lambda given: _close(given, 1 / right), "that is the time; asked for is how many times as fast."),
+        (lambda given: _close(given, 1 / right), "that is the time; the question is how many times as fast."),
         (lambda given: _close(given, columns / 2 / (16 + columns / 2)),
          f"one dense instruction takes {STEP // 2} channels: {STEP} need two."),
     ]  # fmt: skip

@@ -46,7 +46,7 @@ def check_ohmma(function: Any) -> Feedback:
     ]  # fmt: skip
     named = next((words for wrong, words in mistakes if same(found, wrong)), "")
     a, b = pairs[differing[0]]
-    shown = f"For a = {a}, b = {b} you return {short(found[differing[0]])}; wanted {right[differing[0]]}."
+    shown = f"For a = {a}, b = {b} you return {short(found[differing[0]])}; the right answer is {right[differing[0]]}."
     return Feedback(False, f"{len(differing)} of {len(pairs)} counts differ. {named or shown}")
 
 
@@ -81,7 +81,7 @@ def check_column(function: Any) -> Feedback:
     named = next((words for wrong, words in mistakes if same(found, [wrong(*case) for case in cases])), "")
     at = differing[0]
     bits, offset = cases[at]
-    shown = f"For bits {bits:#06x} and offset {offset} you return {short(found[at])}; wanted {right[at]}."
+    shown = f"For bits {bits:#06x} and offset {offset} you return {short(found[at])}; the right answer is {right[at]}."
     return Feedback(False, f"{len(differing)} of {len(cases)} columns differ. {named or shown}")
 
 

@@ -16,6 +16,7 @@ from subbyte.kernel import operands
 from subbyte.kernel.execute import EMULATOR, resolve_device, run_outputs
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.operands import check_channels
+from subbyte.kernel.pool import Pooling, PoolKernel
 from subbyte.numerics import Requantization, Thresholds, check_values
 from subbyte.numerics.residual import source_of
 from subbyte.workload.precision import SUMS
@@ -28,25 +29,30 @@ if TYPE_CHECKING:
 
 INPUT = -1
 """In the place of a layer's number: what the chain reads."""
+Step = Kernel | PoolKernel
+"""A layer of a chain."""
 
 
 class Chain:
     """Kernels whose requantized outputs are, word for word, the next kernel's input.
 
-    ``weights`` and ``requants`` hold values of the layer's type (int4: int8) [K,R,S,C] and a
-    :class:`~subbyte.numerics.Requantization` or :class:`~subbyte.numerics.Thresholds` for each layer; the last one may
-    give int32 sums, with None in their place. ``residuals`` names, for layers that add a residual, the earlier layer
-    that keeps the sums or gives the values that are added (0 is the first; -1 is the chain's input), None for others.
-    Raises InvalidInput when
-    two neighbours differ in sizes, type, form of the words or architecture, when an earlier one gives int32 sums, for a
-    residual that nobody keeps, and for weights and requantizations that are not those of their layer.
+    Between and behind them ``kernels`` may hold a :class:`~subbyte.Pooling`, which becomes a kernel for what the layer
+    before it gives, or a kernel of one; its weights and requantization are None. ``weights`` and ``requants`` hold, for
+    each other layer, values of its type (int4: int8) [K,R,S,C] and a :class:`~subbyte.numerics.Requantization` or
+    :class:`~subbyte.numerics.Thresholds`; the last one may give int32 sums, with None in their place. ``residuals``
+    names, for layers that add a residual, the earlier layer that keeps the sums or gives the values that are added (0
+    is the first; -1 is the chain's input), None for others.
+
+    Raises InvalidInput when two neighbours differ in sizes, type, form of the words or architecture, when an earlier
+    one gives int32 sums, for a residual that nobody keeps, and for weights and requantizations that are not those of
+    their layer.
     """
 
     @checked
     def __init__(
         self,
-        kernels: Sequence[Kernel],
-        weights: Sequence[NDArray[np.int8]],
+        kernels: Sequence[Kernel | PoolKernel | Pooling],
+        weights: Sequence[NDArray[np.int8] | None],
         requants: Sequence[Requantization | Thresholds | None],
         residuals: Sequence[int | None] = (),
     ) -> None:
@@ -54,15 +60,13 @@ class Chain:
 
         if not len(kernels) == len(weights) == len(requants):
             raise InvalidInput(f"{len(kernels)} kernels, {len(weights)} weights, {len(requants)} requants: one each")
-        check_layers(kernels)
-        self._residuals = list(residuals) or [None] * len(kernels)
-        check_residuals(kernels, self._residuals)
-        for number, (kernel, w, r) in enumerate(zip(kernels, weights, requants, strict=True)):
-            wl = kernel.workload
-            check_values(w, f"weights[{number}]", wl.precision.weights, (wl.k, wl.r, wl.s, wl.c))
-            if kernel.output != SUMS:
-                check_channels(r, wl)
-        self.kernels = [kernel.for_requantization(r) for kernel, r in zip(kernels, requants, strict=True)]
+        steps = _with_pooling(kernels)
+        check_layers(steps)
+        self._residuals = list(residuals) or [None] * len(steps)
+        check_residuals(steps, self._residuals)
+        self.kernels: list[Step] = []
+        for number, (kernel, w, r) in enumerate(zip(steps, weights, requants, strict=True)):
+            self.kernels.append(_checked_step(number, kernel, w, r))
         check_chain([kernel.launch for kernel in self.kernels])
         self._weights, self._requants = list(weights), list(requants)
 
@@ -113,24 +117,57 @@ class Chain:
         return save_chain(self, path, texts)
 
     @property
-    def operands(self) -> list[tuple[NDArray[np.int8], Requantization | Thresholds | None, int | None]]:
-        """Of each layer: weights, requantization, and the layer whose sums it adds."""
+    def operands(self) -> list[tuple[NDArray[np.int8] | None, Requantization | Thresholds | None, int | None]]:
+        """Of each layer: weights, requantization, and the layer whose sums it adds. One that pools has None of them."""
         return list(zip(self._weights, self._requants, self._residuals, strict=True))
 
     def _inputs(self, x: NDArray[np.int8]) -> list[dict[str, NDArray[Any]]]:
+        from subbyte.kernel.placed import held
+
         inputs = []
         for number, (kernel, w, requant) in enumerate(zip(self.kernels, self._weights, self._requants, strict=True)):
-            wl = kernel.workload
-            buffers: dict[str, NDArray[Any]] = {"Wt": operands.weight_words(kernel.argument("Wt"), wl, w)}
+            buffers = held(kernel, w, requant)
             if number == 0:
-                buffers["A"] = operands.activation_words(kernel.argument("A"), wl, x)
-            if requant is not None:
-                buffers["Prm"] = operands.parameter_words(kernel.argument("Prm"), wl, requant, w)
+                buffers["A"] = operands.activation_words(kernel.argument("A"), kernel.workload, x)
             inputs.append(buffers)
         return inputs
 
 
-def check_residuals(kernels: Sequence[Kernel], residuals: Sequence[int | None]) -> None:
+def _with_pooling(kernels: Sequence[Kernel | PoolKernel | Pooling]) -> list[Step]:
+    """The layers of a chain, each pooling as a kernel for what the layer before it gives. Raises InvalidInput."""
+    steps: list[Step] = []
+    for number, one in enumerate(kernels):
+        if not isinstance(one, Pooling):
+            steps.append(one)
+            continue
+        if not steps:
+            raise InvalidInput(
+                f"layer 0 is {one}: nothing is before it that says what it pools; give Pooling.kernel(shape), or begin "
+                "with a convolution"
+            )
+        before = steps[-1]
+        if before.output == SUMS:
+            raise InvalidInput(f"layer {number} pools, but layer {number - 1} gives int32 sums: requantize them first")
+        of, pool = before.workload, before.fusion.pool
+        shape = of.n, of.p // pool, of.q // pool, of.k
+        steps.append(one.kernel(shape, before.arch, of.precision.output, before.argument("Out").form))
+    return steps
+
+
+def _checked_step(number: int, kernel: Step, w: Any, requant: Requantization | Thresholds | None) -> Step:
+    """A layer as its operands need it. Raises InvalidInput for operands that are not its own."""
+    wl = kernel.workload
+    if isinstance(kernel, PoolKernel):
+        if w is not None or requant is not None:
+            raise InvalidInput(f"layer {number} pools: it has no weights and no requantization, give None for both")
+        return kernel
+    check_values(w, f"weights[{number}]", wl.precision.weights, (wl.k, wl.r, wl.s, wl.c))
+    if kernel.output != SUMS:
+        check_channels(requant, wl)
+    return kernel.for_requantization(requant)
+
+
+def check_residuals(kernels: Sequence[Step], residuals: Sequence[int | None]) -> None:
     """Raise InvalidInput unless each layer that adds a residual has an earlier one that keeps such sums."""
     if len(residuals) != len(kernels):
         raise InvalidInput(f"{len(kernels)} kernels, {len(residuals)} residuals: one each, or None")
@@ -157,7 +194,7 @@ def check_residuals(kernels: Sequence[Kernel], residuals: Sequence[int | None]) 
             raise InvalidInput(f"layer {source} keeps sums of {have} bits, layer {number} adds sums of {wanted}")
 
 
-def _check_values_added(kernels: Sequence[Kernel], number: int, source: int) -> None:
+def _check_values_added(kernels: Sequence[Step], number: int, source: int) -> None:
     """Raise InvalidInput unless a layer adds values of an earlier layer, or of the chain's input, that fit it."""
     if type(source) is not int or not INPUT <= source < number:
         said = "name an earlier one, or -1, the chain's input"
@@ -178,7 +215,7 @@ def _check_values_added(kernels: Sequence[Kernel], number: int, source: int) -> 
         )
 
 
-def check_layers(kernels: Sequence[Kernel]) -> None:
+def check_layers(kernels: Sequence[Step]) -> None:
     """Raise InvalidInput unless each kernel's output, in true sizes, is the next one's input on the same GPU."""
     if not kernels:
         raise InvalidInput("a chain needs at least one layer")

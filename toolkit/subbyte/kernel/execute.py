@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from subbyte.gpu.check import CheckReport
     from subbyte.gpu.timing import Timing, TimingProtocol
     from subbyte.kernel.kernel import Kernel
+    from subbyte.kernel.place import Program
 
 EMULATOR = "emulator"
 
@@ -131,7 +132,7 @@ def run_words(kernel: Kernel, buffers: dict[str, NDArray[Any]], device: str) -> 
     return run_outputs(kernel, buffers, device)["Out"]
 
 
-def run_outputs(kernel: Kernel, buffers: dict[str, NDArray[Any]], device: str) -> dict[str, NDArray[Any]]:
+def run_outputs(kernel: Program, buffers: dict[str, NDArray[Any]], device: str) -> dict[str, NDArray[Any]]:
     """The words of all outputs, by argument name."""
     if device == EMULATOR:
         from subbyte.emulator import run_cuda

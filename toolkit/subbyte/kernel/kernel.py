@@ -68,6 +68,11 @@ class Kernel:
         return self.plan.config
 
     @property
+    def key(self) -> str:
+        """The configuration in one word."""
+        return self.config.key
+
+    @property
     def arch(self) -> str:
         """The architecture it is built for, such as ``sm_90a``."""
         return self.plan.arch.name

@@ -23,6 +23,7 @@ from subbyte.workload.precision import SUMS
 if TYPE_CHECKING:
     from subbyte.kernel.chain import Chain
     from subbyte.kernel.kernel import Kernel
+    from subbyte.kernel.pool import PoolKernel
 
 
 def on_device(kernel: Kernel, w: object, requant: Requantization | Thresholds | None, device: str) -> DeviceLayer:
@@ -48,18 +49,23 @@ def constants(
     return found
 
 
+def held(kernel: Any, w: NDArray[np.int8] | None, requant: Requantization | Thresholds | None) -> dict[str, Any]:
+    """The words of a layer of a chain that stay; one that pools has none."""
+    return {} if w is None else constants(kernel, w, requant)
+
+
 def chain_links(chain: Chain) -> list[Link]:
     """The layers of a chain."""
-    return [Link(kernel, constants(kernel, w, requant), residual)
+    return [Link(kernel, held(kernel, w, requant), residual)
             for kernel, (w, requant, residual) in zip(chain.kernels, chain.operands, strict=True)]  # fmt: skip
 
 
-def placed(kernels: Sequence[Kernel], links: Sequence[Link], device: str) -> DeviceLayer:
+def placed(kernels: Sequence[Kernel | PoolKernel], links: Sequence[Link], device: str) -> DeviceLayer:
     """Layers on a device. Raises InvalidInput, MissingDependency."""
     return DeviceLayer(links, place_for(device, kernels[0].arch), ends_of(kernels[0], kernels[-1]))
 
 
-def ends_of(first: Kernel, last: Kernel) -> Ends:
+def ends_of(first: Kernel | PoolKernel, last: Kernel | PoolKernel) -> Ends:
     """What goes into the first of some kernels and comes out of the last, and the conversions on either side."""
     into, out = first.workload, last.workload
     pool = last.fusion.pool

@@ -104,7 +104,7 @@ def save_chain(chain: Chain, path: str | Path, texts: bool = True) -> Path:
         arrays |= _program_arrays(f"layer{number}", kernel, texts)
         arrays |= {f"layer{number}.{name}": words for name, words in link.constants.items()}
         layers.append({
-            "workload": kernel.workload.spec, "config": kernel.config.key, "output": kernel.output,
+            "workload": kernel.workload.spec, "config": kernel.key, "output": kernel.output,
             "launch": kernel.launch.to_dict(), "residual": link.residual,
         })  # fmt: skip
     said: dict[str, Any] = {

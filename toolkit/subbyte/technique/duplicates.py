@@ -81,6 +81,12 @@ class Duplicates(InfoRecord):
     masked: tuple[bool, ...] = ()
     """Whether an output pixel lies beyond the output's edge, per pixel; empty without a position."""
 
+    @property
+    def most_used(self) -> int:
+        """Genuine index of the datum with the most copies, the first of them, padding left out where it is known."""
+        real = [group for group in self.copies if not (self.padding and self.padding[group[0]])]
+        return max(real or self.copies, key=len)[0]
+
     def warp(self, index: int, pixels: int) -> Duplicates:
         """The map of one warp that owns ``pixels`` consecutive pixels of this tile, starting at ``index * pixels``.
 

@@ -20,5 +20,6 @@ except ImportError as _error:
 
 from subbyte.torch.module import Conv2d
 from subbyte.torch.operators import kernel_text
+from subbyte.torch.pooling import Pool2d
 
-__all__ = ["Conv2d", "kernel_text"]
+__all__ = ["Conv2d", "Pool2d", "kernel_text"]

@@ -1,4 +1,4 @@
-"""``torch.ops.subbyte``: pack, conv2d and unpack, for CUDA, the CPU (through the emulator) and fake tensors.
+"""``torch.ops.subbyte``: pack, conv2d, pool and unpack, for CUDA, the CPU (through the emulator) and fake tensors.
 
 A program is named by a text, which an exported graph keeps: of a kernel everything that decides its code, of a
 conversion the form of the words and the architecture; the rest a conversion takes from its tensor.
@@ -23,6 +23,7 @@ from subbyte.kernel.convert.plan import PACKED_FROM, REALS, STEPS
 from subbyte.kernel.device_layer import VECTOR
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.place import Program, Run, place_at
+from subbyte.kernel.pool.text import pool_kernel_of
 from subbyte.workload import workload as workload_named
 
 _SEPARATOR = " "
@@ -213,10 +214,34 @@ def _require(holds: bool, message: str) -> None:
         raise InvalidInput(message)
 
 
+def _pool_ready(text: str, device: int) -> _Ready:
+    kernel = pool_kernel_of(text)
+    sizes = tuple(prod(one.shape) for one in kernel.launch.arguments)
+    return _Ready(_load(kernel, device), sizes[:1], sizes[1:], VECTOR)
+
+
+def _pool(words: torch.Tensor, kernel: str) -> torch.Tensor:
+    device = words.get_device()
+    ready = _ready.get((kernel, device))
+    if ready is None:
+        ready = _ready[kernel, device] = _pool_ready(kernel, device)
+    _check(words, "words", torch.int32, ready.given[0], device)
+    out = torch.empty(ready.gives, dtype=torch.int32, device=words.device)
+    ready.run((words.data_ptr(), out.data_ptr()), _stream(device), False)
+    return out
+
+
+def _pool_fake(words: torch.Tensor, kernel: str) -> torch.Tensor:
+    plan = pool_kernel_of(kernel).plan
+    _require(words.numel() == plan.reads.words, f"words has {words.numel()}: the kernel takes {plan.reads.words}")
+    return words.new_empty((plan.writes.words,), dtype=torch.int32)
+
+
 LIBRARY = torch.library.Library("subbyte", "DEF")
 _OPERATORS = (
     ("conv2d(Tensor x, Tensor weight, Tensor? parameters, str kernel) -> Tensor", _conv2d, _conv2d_fake),
     ("pack(Tensor x, Tensor? thresholds, str form, str arch) -> Tensor", _pack, _pack_fake),
+    ("pool(Tensor words, str kernel) -> Tensor", _pool, _pool_fake),
     ("unpack(Tensor words, int[] shape, str form, str arch, str element) -> Tensor", _unpack, _unpack_fake),
 )
 for _schema, _real, _fake in _OPERATORS:

@@ -10,6 +10,7 @@ from typing import Any
 
 from subbyte.callable_package import make_callable
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload, ceil_div
+from subbyte.workload.linear import linear
 from subbyte.workload.matmul import MatmulWorkload, gemm
 from subbyte.workload.networks import DEFAULT_BATCH, LAYERS, NETWORKS, Layer
 from subbyte.workload.operand import Encoding, Operand, encodings, register_encoding, unregister_encoding
@@ -33,6 +34,7 @@ __all__ = [
     "ceil_div",
     "encodings",
     "gemm",
+    "linear",
     "register_encoding",
     "unregister_encoding",
     "workload",

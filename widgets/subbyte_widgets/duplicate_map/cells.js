@@ -53,6 +53,14 @@ function outlines({ corner, width, height, inset }, cells, room = inset) {
   return cells.map((cell) => `M${corner(...cell).map((at) => at + room).join(" ")}${size}`).join("");
 }
 
+// The dashed frame around the input pixels that the selected output pixel reads.
+function frameAround({ corner }, pixels) {
+  const [rows, wide] = ["row", "column"].map((name) => pixels.map((pixel) => pixel[name]));
+  const [x, y] = corner(Math.min(...rows), Math.min(...wide)).map((at) => at - 2);
+  const [right, bottom] = corner(Math.max(...rows) + 1, Math.max(...wide) + 1).map((at) => at + 2);
+  return shape("rect", { class: "window", x, y, width: right - x, height: bottom - y, rx: 5 });
+}
+
 // What entry k of the lowered matrix multiplies.
 function meeting(map, k) {
   const [, wide] = map.kernel;

@@ -11,6 +11,7 @@ from typing import Any
 
 from subbyte.technique.duplicates import Duplicates
 from subbyte_widgets.duplicate_map.places import (
+    BARS_Y,
     LEFT_X,
     RIGHT_X,
     TOP,
@@ -50,22 +51,22 @@ def duplicates_svg(record: Duplicates, selected: int = -1, warps: int = 1) -> st
         "svg",
         parts,
         xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {WIDTH:.0f} {height_of(places, warps):.0f}",
+        viewBox=f"0 0 {WIDTH:.0f} {height_of(places):.0f}",
         class_="sb-map-svg" + (" chosen" if selected >= 0 else ""),
         role="group",
         aria_label=record.title(),
     )
 
 
-def height_of(places: Plan, warps: int) -> float:
+def height_of(places: Plan) -> float:
     """Height of the picture, which is WIDTH wide."""
-    return places.bars + (104 if warps == 1 else 128)
+    return places.bottom
 
 
 def words_svg(record: Duplicates, warps: int = 1) -> str:
     """All that is not a cell: legend, headings and the bars. Raises InvalidInput like :func:`duplicates_svg`."""
     places = plan(record)
-    return "".join([_legend(record), *_headings(record, places), _bars(record, places.bars, warps)])
+    return "".join([_legend(record), *_headings(record, places), _bars(record, BARS_Y, warps)])
 
 
 def in_words(record: Duplicates) -> str:
@@ -89,7 +90,7 @@ def _definitions() -> str:
 
 
 def _legend(record: Duplicates) -> str:
-    y = 4.0
+    y = TOP - 54
     kinds = [(RIGHT_X, "genuine", "genuine: first use, loaded"), (RIGHT_X + 186, "copy", "duplicate: already there")]
     if record.padding:
         kinds.append((LEFT_X + 212, "zero", "zero padding"))

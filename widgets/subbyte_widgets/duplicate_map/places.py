@@ -10,7 +10,9 @@ from subbyte.technique.duplicates import Duplicates
 from subbyte_widgets.svg import INK, OKABE_ITO
 
 MOST_CELLS = 800
-WIDTH, TOP, GAP = 760.0, 58.0, 8.0
+WIDTH, TOP, GAP = 760.0, 184.0, 8.0
+BARS_Y = 16.0
+"""The bars come first, so that they stay beside the controls; their room is the same with and without warps."""
 LARGEST, WIDEST = 31.0, 38.0
 LEFT_X, LEFT_W = 30.0, 250.0
 RIGHT_X, RIGHT_W = 348.0, 400.0
@@ -78,13 +80,13 @@ class Grid:
 
 @dataclass(frozen=True)
 class Plan:
-    """The four grids of a map, and where the bars begin."""
+    """The four grids of a map, and where they end."""
 
     input: Grid
     lowered: Grid
     tile: Grid
     slots: Grid
-    bars: float
+    bottom: float
 
 
 def plan(record: Duplicates) -> Plan:
@@ -108,8 +110,8 @@ def plan(record: Duplicates) -> Plan:
     size = min(20.0, LEFT_W / record.halo[1], 130 / record.halo[0])
     slots = Grid(LEFT_X, tile.at(record.tile[0], 0)[1] + 46, size, size, *record.halo)
     slots = slots.sized_for(str(record.halo[0] * record.halo[1] - 1))
-    bars = max(slots.at(record.halo[0], 0)[1], lowered.at(rows, 0)[1]) + 30
-    return Plan(area, lowered, tile, slots, bars)
+    bottom = max(slots.at(record.halo[0], 0)[1], lowered.at(rows, 0)[1]) + 16
+    return Plan(area, lowered, tile, slots, bottom)
 
 
 def colour_of(position: tuple[int, int]) -> int:
@@ -145,6 +147,7 @@ def page_data(record: Duplicates, height: float) -> dict[str, Any]:
         "outputs": [(*pixel, int(masked[i])) for i, pixel in enumerate(record.pixels)],
         "unread": unread(record, places),
         "grids": {name: getattr(places, name).as_data() for name in ("input", "lowered", "tile", "slots")},
+        "story": record.most_used,
         "gap": GAP,
         "colours": OKABE_ITO,
         "inks": INK,

@@ -9,25 +9,26 @@ function render({ model, el }) {
   const view = Math.random().toString(36).slice(2); // hatch patterns of its own: those of a hidden view are not drawn
   const root = document.createElement("div");
   root.className = "sb-map";
-  const stage = Object.assign(document.createElement("div"), { className: "stage" });
-  const problem = Object.assign(document.createElement("div"), { className: "problem", hidden: true });
-  problem.setAttribute("role", "alert");
-  const say = Object.assign(document.createElement("div"), { className: "say" });
-  say.setAttribute("aria-live", "polite");
-  root.append(problem, stage, say);
+  const box = (attributes) => Object.assign(document.createElement("div"), attributes);
+  const [stage, problem] = [box({ className: "stage" }), box({ className: "problem", hidden: true, role: "alert" })];
+  const say = box({ className: "say", ariaLive: "polite" });
   el.append(root);
 
-  const svg = shape("svg", { class: "sb-map-svg", role: "group" });
-  const hatchings = shape("defs");
+  const [svg, hatchings] = [shape("svg", { class: "sb-map-svg", role: "group" }), shape("defs")];
   const parts = Object.fromEntries(["words", "links", "tile", "slots", "frame"].map((name) => [name, shape("g", { class: name })]));
   const panels = Object.fromEntries(Object.keys(PANELS).map((name) => [name, panel(name)]));
   svg.append(hatchings, parts.links, parts.words, panels.input.group, parts.tile, parts.slots, panels.lowered.group, parts.frame);
   const fill = {
     input: pool(panels.input.cells), lowered: pool(panels.lowered.cells), tile: pool(parts.tile), slots: pool(parts.slots),
   };
-  const sheet = stage.appendChild(Object.assign(document.createElement("div"), { className: "sheet" }));
+  const sheet = stage.appendChild(box({ className: "sheet" }));
   const letters = lettering(sheet);
   sheet.prepend(svg);
+  const story = storyteller({
+    svg, map: () => ({ grids, nodes, pixelOf, lists: map }), source: () => map.genuine[model.get("selected")] ?? map.story,
+    changed: telling, ended: () => mark(),
+  });
+  root.append(story.bar, say, problem, stage);
 
   let shown = {}; // what of the model is drawn
   let map = null; // the record's lists
@@ -36,6 +37,16 @@ function render({ model, el }) {
   let nodes = {}; // cells of each grid, in the order of the record
   let labels = [];
   let marked = [];
+  let tallest = 0;
+
+  // While the story is told, only what was told is marked.
+  function telling() {
+    unmark();
+    for (const part of [parts.links, parts.frame, panels.lowered.chosen]) part.replaceChildren();
+    const told = ({ grid, n }) => nodes[grid][n].classList.contains("told");
+    const inked = (label) => (told(label) ? { ink: map.inks[label.on.colour] } : { faint: true });
+    letters.write(labels.map((label) => ({ ...label, ...inked(label) })), map.size);
+  }
 
   function panel(name) {
     const group = shape("g", {
@@ -60,9 +71,11 @@ function render({ model, el }) {
     const [renamed, moved, changed] = [other("words"), other("map"), other(...WATCHED)];
     shown = now;
     if (!changed) return; // one message that changes several traits is told once for each
+    story.stop();
+    if (!stage.hidden && now.error) problem.style.minHeight = `${stage.offsetHeight}px`; // what is below stays where it is
     problem.hidden = !now.error;
     problem.textContent = now.error;
-    stage.hidden = say.hidden = Boolean(now.error) || !now.words;
+    story.bar.hidden = stage.hidden = say.hidden = Boolean(now.error) || !now.words;
     if (!now.words) return;
     unmark();
     if (renamed) parts.words.innerHTML = now.words.replaceAll("sb-hatch-", `sb-hatch-${view}-`);
@@ -75,6 +88,8 @@ function render({ model, el }) {
     grids = Object.fromEntries(Object.entries(map.grids).map(([name, grid]) => [name, places(grid, map.gap)]));
     pixelOf = new Map(map.pixels.map(([g, row, column, slot, colour, zero]) => [g, { g, row, column, slot, colour, zero, copies: [] }]));
     map.genuine.forEach((g, k) => pixelOf.get(g).copies.push(k));
+    tallest = Math.max(tallest, map.size[1]); // a slider that is dragged does not move what is below
+    map.size = [map.size[0], tallest];
     put(svg, { viewBox: `0 0 ${map.size.join(" ")}`, "aria-label": model.get("alternative") });
     if (!hatchings.childNodes.length) {
       hatchings.innerHTML = map.colours.map((colour, i) => `<pattern id="sb-hatch-${view}-${i}" width="6" height="6"
@@ -90,33 +105,33 @@ function render({ model, el }) {
     const pixels = [...pixelOf.values()];
     const kind = (pixel, k) => `face ${pixel.zero ? "zero" : k === pixel.g ? "genuine" : "copy"} c${pixel.colour}`;
     nodes = {
-      input: fill.input(pixels.map((pixel) => {
+      input: fill.input(pixels.map((pixel, n) => {
         const { g, row, column } = pixel;
-        write("input", [row, column], g, { g, bold: true, on: pixel });
+        write("input", [row, column], g, { n, bold: true, on: pixel });
         return { class: `cell g ${kind(pixel, g)}`, "data-g": g, "data-row": row, "data-col": column, ...grids.input.face(row, column) };
       })),
       tile: fill.tile(map.outputs.map(([row, column, masked], p) => {
-        write("tile", [row, column], `p${p}`, {});
+        write("tile", [row, column], `p${p}`, { n: p });
         return { class: `out${masked ? " masked" : ""}`, "data-p": p, ...grids.tile.face(row, column) };
       })),
-      slots: fill.slots(pixels.map((pixel) => {
+      slots: fill.slots(pixels.map((pixel, n) => {
         const at = [Math.floor(pixel.slot / grids.slots.columns), pixel.slot % grids.slots.columns];
-        write("slots", at, pixel.slot, { on: pixel });
+        write("slots", at, pixel.slot, { n, on: pixel });
         return { class: `slot ${kind(pixel, pixel.g)}`, "data-slot": pixel.slot, "data-g": pixel.g, ...grids.slots.face(...at) };
       })),
       lowered: fill.lowered(map.genuine.map((g, k) => {
         const [pixel, at] = [pixelOf.get(g), placeOf(k)];
-        write("lowered", at, g, { bold: k === g, copy: k !== g, on: pixel });
+        write("lowered", at, g, { n: k, bold: k === g, copy: k !== g, on: pixel });
         return { class: `cell${k === g ? " g" : ""} ${kind(pixel, k)}`, "data-k": k, "data-g": g, "data-row": at[0], "data-col": at[1], ...grids.lowered.face(...at) };
       })),
     };
     hatch(panels.lowered.hatches, map.genuine.map((_, k) => k));
   }
 
-  function write(grid, at, words, { bold = false, copy = false, on = null }) {
+  function write(grid, at, words, { n, bold = false, copy = false, on = null }) {
     const { font, centre } = grids[grid];
     const ink = on && !copy && !on.zero ? map.inks[on.colour] : null;
-    if (font) labels.push({ words: String(words), at: centre(...at), font, bold, ink, grid, on });
+    if (font) labels.push({ words: String(words), at: centre(...at), font, bold, ink, grid, on, n });
   }
 
   // One path for each colour: many would be slow to paint.
@@ -137,10 +152,7 @@ function render({ model, el }) {
 
   function mark() {
     unmark();
-    const add = (node, name) => {
-      node.classList.add(name);
-      marked.push([node, name]);
-    };
+    const add = (node, name) => marked.push([node, name]) && node.classList.add(name);
     const here = map.genuine[model.get("selected")] === undefined ? -1 : model.get("selected");
     parts.links.replaceChildren();
     parts.frame.replaceChildren();
@@ -163,7 +175,7 @@ function render({ model, el }) {
     add(nodes.lowered[here], "here");
     add(nodes.tile[rowOf(here)], "on");
     for (const g of window_) add(nodes.input[order.indexOf(g)], "tap");
-    parts.frame.append(outline([...window_].map((g) => pixelOf.get(g))));
+    parts.frame.append(frameAround(grids.input, [...window_].map((g) => pixelOf.get(g))));
     parts.links.append(...source.copies.slice(0, LINES).map((k) => link(source, k)));
     const plain = ({ grid, on }) => !on || on === source || (grid === "input" && window_.has(on.g));
     letters.write(labels.map((label) => ({ ...label, faint: !plain(label) })), map.size);
@@ -175,14 +187,6 @@ function render({ model, el }) {
     const [x1, y1] = grids.lowered.centre(...placeOf(k));
     const d = `M${x0} ${y0}C${x0 + 90} ${y0} ${x1 - 90} ${y1} ${x1} ${y1}`;
     return shape("path", { d, class: k === source.g ? "gen" : "dup", "data-k": k });
-  }
-
-  // The dashed frame around the input pixels that the selected output pixel reads.
-  function outline(pixels) {
-    const [rows, wide] = ["row", "column"].map((name) => pixels.map((pixel) => pixel[name]));
-    const [x, y] = grids.input.corner(Math.min(...rows), Math.min(...wide)).map((at) => at - 2);
-    const [right, bottom] = grids.input.corner(Math.max(...rows) + 1, Math.max(...wide) + 1).map((at) => at + 2);
-    return shape("rect", { class: "window", x, y, width: right - x, height: bottom - y, rx: 5 });
   }
 
   function choose(k) {
@@ -217,12 +221,9 @@ function render({ model, el }) {
     const entry = ([row, column]) => (name === "input" ? pixelAt(row, column).g : row * columns() + column);
     const { columns: wide } = grids[name];
     const moves = {
-      ArrowLeft: () => next(name, from, 0, -1),
-      ArrowRight: () => next(name, from, 0, 1),
-      ArrowUp: () => next(name, from, -1, 0),
-      ArrowDown: () => next(name, from, 1, 0),
-      Home: () => next(name, [from[0], -1], 0, 1),
-      End: () => next(name, [from[0], wide], 0, -1),
+      ArrowLeft: () => next(name, from, 0, -1), ArrowRight: () => next(name, from, 0, 1),
+      ArrowUp: () => next(name, from, -1, 0), ArrowDown: () => next(name, from, 1, 0),
+      Home: () => next(name, [from[0], -1], 0, 1), End: () => next(name, [from[0], wide], 0, -1),
     };
     if (event.key === "Escape") choose(-1);
     else if (moves[event.key]) choose(from ? entry(moves[event.key]()) : 0);
@@ -240,6 +241,7 @@ function render({ model, el }) {
   for (const name of WATCHED) model.on(`change:${name}`, draw);
   draw();
   return () => {
+    story.stop();
     letters.end();
     for (const name of WATCHED) model.off(`change:${name}`, draw);
   };

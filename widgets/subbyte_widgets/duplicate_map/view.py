@@ -12,24 +12,32 @@ from subbyte.families.base import PixelTile
 from subbyte.families.registry import family_of
 from subbyte.technique.duplicates import Duplicates, duplicates
 from subbyte.technique.topics import plan_of
+from subbyte.workload import ConvWorkload
 from subbyte_widgets._base import View, refuse_outside, script
 from subbyte_widgets._given import expect
 from subbyte_widgets._selection import Choice
+from subbyte_widgets._stepper import ROOT
 from subbyte_widgets.duplicate_map.picture import duplicates_svg, height_of, in_words, words_svg
 from subbyte_widgets.duplicate_map.places import MOST_CELLS, page_data, plan
 from subbyte_widgets.svg import sentence_svg, standalone
 
 HERE = Path(__file__).parent
+TILE = (3, 3)
+"""Output pixels of a tile of which nothing else is known: some pixel of it is used by all taps of a 3 x 3 kernel."""
 
 
 class DuplicateMap(View):
     """Draws one :class:`~subbyte.technique.duplicates.Duplicates` record; click a number or use the arrow keys.
 
+    ``record`` may be a workload (a name, a spec or a ConvWorkload) as well: of it a tile of 3 x 3 output pixels is
+    drawn. The button tells the story of one pixel, the selected one or one that is used most often: fetched for each of
+    its uses, then once.
+
     ``selected`` is the flat index of a lowered entry, -1 for none; it is the only trait the browser writes, so views
     follow each other through ``link``. Set ``record`` to draw another tile.
     """
 
-    _esm = script(HERE / "cells.js", HERE / "view.js")
+    _esm = script(ROOT / "motion.js", HERE / "cells.js", HERE / "story.js", HERE / "view.js")
     _css = HERE / "view.css"
     _state_in_page = ("words", "map", "selected")
 
@@ -39,8 +47,10 @@ class DuplicateMap(View):
     warps = traitlets.Int(1, min=1, help="Warps that share the tile; what each loads is said below the bars")
     selected = traitlets.Int(-1, help="Flat index of the selected lowered entry, -1 for none").tag(sync=True)
 
-    def __init__(self, record: Duplicates | None = None, **options: Any) -> None:
-        instead = "give subbyte.duplicates(layer, tile), or use DuplicateExplorer(layer)"
+    def __init__(self, record: Duplicates | ConvWorkload | str | None = None, **options: Any) -> None:
+        if isinstance(record, str | ConvWorkload):
+            record = duplicates(record, TILE)
+        instead = "give subbyte.duplicates(layer, tile), or a layer"
         expect(self, record, (Duplicates, type(None)), instead)
         super().__init__(record=record, **options)
         if record is not None:
@@ -68,7 +78,7 @@ class DuplicateMap(View):
             if record is None:
                 return
             try:
-                self.map = page_data(record, height_of(plan(record), self.warps))
+                self.map = page_data(record, height_of(plan(record)))
                 self.words, self.alternative = words_svg(record, self.warps), in_words(record)
             except SubbyteError as problem:
                 self.error = str(problem)

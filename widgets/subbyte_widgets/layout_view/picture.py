@@ -115,7 +115,7 @@ def _bars(others: Mapping[str, Access], layout: str) -> str:
     y0 = TOP + 4 * LANE + 108
     uses = {name: access.sectors for name, access in others.items() if access.sectors is not None}
     most = max(len(use.sectors) for use in uses.values())
-    parts = [text(LANE_X, y0, "Sectors, and the share of bytes used", "s")]
+    parts = [text(LANE_X, y0, "Sectors, share of bytes used", "s")]
     for i, (name, use) in enumerate(uses.items()):
         y = y0 + 10 + 22 * i
         class_ = "s" if name != layout else "t own"

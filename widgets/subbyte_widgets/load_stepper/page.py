@@ -11,11 +11,13 @@ from subbyte.errors import InvalidInput
 from subbyte.spaces.configuration import Configuration
 from subbyte.technique.load_steps import LoadSteps, load_steps
 from subbyte.workload import ConvWorkload
-from subbyte_widgets.load_stepper.picture import Layout, changes, links, marked, steps_svg
+from subbyte_widgets._code import code_data
+from subbyte_widgets.load_stepper.picture import Layout, changes, flights, links, marked, steps_svg
 from subbyte_widgets.load_stepper.words import end, sentence, start
 from subbyte_widgets.svg import INK
 
-MOST_BYTES = 400_000
+MOST_BYTES = 480_000
+"""Of JSON, which travels packed: into about a sixth."""
 
 
 def aligned(records: dict[str, LoadSteps]) -> dict[str, Layout]:
@@ -42,12 +44,15 @@ def page_data(records: dict[str, LoadSteps]) -> dict[str, Any]:
 def _way(record: LoadSteps, layout: Layout) -> dict[str, Any]:
     steps = [
         {"kind": step.kind, "set": cells, "on": marked(step), "links": links(layout, step), "done": step.done,
-         "say": sentence(record, step)}
+         "flights": flights(record, step), "line": step.line, "say": sentence(record, step)}
         for step, cells in zip(record.steps, changes(record), strict=True)
     ]  # fmt: skip
     kinds = [step.kind for step in record.steps]
     stops = [i for i in range(1, len(kinds)) if kinds[i] != kinds[i - 1]]
-    return {"svg": steps_svg(layout, 0), "steps": steps, "stops": stops, "start": start(record), "end": end(record)}
+    return {
+        "svg": steps_svg(layout, 0), "steps": steps, "stops": stops, "start": start(record), "end": end(record),
+        "code": code_data(record.listing, "Click a line: the picture shows all that is done there."),
+    }  # fmt: skip
 
 
 def in_ways(workload: ConvWorkload, config: Configuration, arch: str, ways: Sequence[str]) -> list[LoadSteps]:

@@ -152,6 +152,22 @@ def links(layout: Layout, step: LoadStep) -> list[str]:
     return found
 
 
+def flights(record: LoadSteps, step: LoadStep) -> list[list[Any]]:
+    """What travels along each of :func:`links`: lanes, the class of their colour, when it leaves and when it arrives,
+    in parts of the step's time."""
+    if step.kind != "mma":
+        moved = [datum for datum in step.data if step.kind == "load" or not record.padding[datum]]
+        return [[step.lanes, _face(record, datum), 0, 1] for datum in moved]
+    operands = dict(zip(step.registers, step.data, strict=True)).values()
+    return [
+        way for datum in operands for way in ([step.lanes, _face(record, datum), 0, 0.55], [step.lanes, "sum", 0.6, 1])
+    ]
+
+
+def _face(record: LoadSteps, datum: int) -> str:
+    return "zero" if record.padding[datum] else f"c{colour(record, datum)}"
+
+
 def _to_sum(layout: Layout, start: tuple[float, float], pixel: int, column: int) -> str:
     """From an operand to a sum, around the other sums: from above to the upper rows, from below to the lower ones."""
     x0, y0 = start
@@ -181,7 +197,14 @@ def steps_svg(layout: Layout, done: int) -> str:
     on = set(marked(now)) if now else set()
     paths = "".join(element("path", d=d) for d in links(layout, now)) if now else ""
     below = element("g", paths, class_="links")  # below the cells, whose numbers stay readable
-    parts = [below, _heads(layout), *_memory(layout, state, on), *_lower(layout, state, on), _bars(layout, now)]
+    parts = [
+        below,
+        _heads(layout),
+        _legend(layout),
+        *_memory(layout, state, on),
+        *_lower(layout, state, on),
+        _bars(layout, now),
+    ]
     return element(
         "svg",
         parts,
@@ -222,6 +245,18 @@ def _heads(layout: Layout) -> str:
         (INPUT[0], low - 14, "Output tile", "and kernel position"),
     ]
     return "".join(text(x, y, head, "h") + text(x, y + 17, more, "s") for x, y, head, more in words)
+
+
+def _legend(layout: Layout) -> str:
+    """What dashed cells are."""
+    y = layout.data.bottom(len(layout.record.data)) + 10
+    box: dict[str, Any] = {"y": y, "width": 13, "height": 13, "rx": 2}
+    return "".join([
+        element("rect", class_="face zero", x=INPUT[0], **box),
+        text(INPUT[0] + 19, y + 11, "outside the image: zeros", "s"),
+        element("rect", class_="face empty", x=SHARED[0], **box),
+        text(SHARED[0] + 19, y + 11, "nothing there yet", "s"),
+    ]) if any(layout.record.padding) else ""  # fmt: skip
 
 
 def _slots_in_words(record: LoadSteps) -> str:
@@ -288,6 +323,13 @@ def _bars(layout: Layout, now: LoadStep | None) -> str:
                     **box),
             element("text", [element("tspan", f"{count:,}", class_="now", data_count=i), f" of {level.loads:,}"],
                     x=BAR_X + BAR_WIDTH + 12, y=float(top + 13)),
-            text(WIDTH - 20, top + 13, f"{level.saved:,} of {level.unshared:,} saved", "t e") if level.saved else "",
+            _saving(level, i, count, top + 13),
         ]  # fmt: skip
     return element("g", parts, class_="bars")
+
+
+def _saving(level: Level, number: int, count: int, y: float) -> str:
+    """What a level saves, told once all of it is loaded."""
+    class_ = "t e saving" + " later" * (count < level.loads)
+    words = f"{level.saved:,} of {level.unshared:,} saved"
+    return text(WIDTH - 20, y, words, class_, data_saved=number, data_loads=level.loads) if level.saved else ""

@@ -25,10 +25,11 @@ function render({ model, el }) {
     return colour === -2 ? [NUMBER, "", words] : [`c${colour}`, model.get("data").ink[colour], words];
   }
 
-  function draw(step) {
+  function draw(step, early = false) {
     const way = here();
     const wanted = new Map();
-    for (const { set } of way.steps.slice(0, step)) for (const setting of set) wanted.set(setting[0], setting);
+    const arrived = step - Number(early);
+    for (const { set } of way.steps.slice(0, arrived)) for (const setting of set) wanted.set(setting[0], setting);
     for (const id of shown.keys()) if (!wanted.has(id)) paint(id, ...first.get(id));
     for (const [id, setting] of wanted) if (shown.get(id) !== setting) paint(id, ...look(setting));
     shown = wanted;
@@ -38,10 +39,34 @@ function render({ model, el }) {
     for (const node of marked) node.classList.add("on");
     svg.querySelector(".links").replaceChildren(...(now?.links ?? []).map((d) => svgNode("path", { d })));
     svg.setAttribute("class", `sb-step-svg sb-load-svg ${now?.kind ?? "start"}`);
-    svg.querySelectorAll("[data-bar]").forEach((bar, i) => bar.setAttribute("width", (now?.done[i] ?? 0) * bar.dataset.unit));
-    svg.querySelectorAll("[data-count]").forEach((label, i) => (label.textContent = now?.done[i] ?? 0));
+    const done = arrived > 0 ? way.steps[arrived - 1].done : [0, 0, 0];
+    svg.querySelectorAll("[data-bar]").forEach((bar, i) => bar.setAttribute("width", done[i] * bar.dataset.unit));
+    svg.querySelectorAll("[data-count]").forEach((label, i) => (label.textContent = done[i]));
+    for (const label of svg.querySelectorAll("[data-saved]")) label.classList.toggle("later", done[label.dataset.saved] < label.dataset.loads);
+    lined(0);
     if (!now) return way.start;
     return step === way.steps.length ? way.end : now.say;
+  }
+
+  // The data travels in formations of the lanes that move it; a cell is filled when its data arrives.
+  function travel(step) {
+    const { links, flights } = here().steps[step - 1] ?? { links: [] };
+    const ways = links.map((d, i) => ({ d, lanes: flights[i][0], face: flights[i][1], from: flights[i][2], to: flights[i][3] }));
+    return ways.length ? swarms(svg.querySelector(".flight"), ways) : null;
+  }
+
+  const landed = () => svg.querySelector(".flight").replaceChildren();
+  const code = () => here()?.code;
+
+  function lines(step) {
+    const { of, accesses } = code();
+    return step ? [[here().steps[step - 1].line], accesses[of[step - 1]]] : [[], null];
+  }
+
+  // All cells that a line of the CUDA text touches, in all of its steps.
+  function lined(line) {
+    svg.querySelectorAll(".lined").forEach((node) => node.classList.remove("lined"));
+    for (const step of line ? here().steps : []) if (step.line === line) for (const id of step.on) cells.get(id)?.classList.add("lined");
   }
 
   function rebuild(stage, extra) {
@@ -50,6 +75,7 @@ function render({ model, el }) {
     else extra.replaceChildren();
     stage.innerHTML = here()?.svg ?? "";
     svg = stage.querySelector("svg");
+    svg?.append(svgNode("g", { class: "flight" }));
     cells = new Map([...stage.querySelectorAll("[data-id]")].map((cell) => [cell.dataset.id, cell]));
     const before = ([rect, label]) => [rect.getAttribute("class").slice(5), label.getAttribute("class"), label.textContent];
     first = new Map([...cells].map(([id, cell]) => [id, before(cell.children)]));
@@ -74,7 +100,10 @@ function render({ model, el }) {
   }
 
   const listen = (stage, show, renew) => [["way", renew]];
-  return player({ model, el, rate: 2, name: "sb-load", label: "Duplicate-aware load", count, stops, draw, rebuild, listen, onKey: () => false });
+  return player({
+    model, el, rate: 1, name: "sb-load", label: "Duplicate-aware load", count, stops, draw, travel, landed, code, lines, lined, rebuild,
+    listen, onKey: () => false,
+  });
 }
 
 export default { render };

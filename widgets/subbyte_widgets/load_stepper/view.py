@@ -16,7 +16,7 @@ from subbyte.workload import ConvWorkload
 from subbyte_widgets._base import refuse_outside, script
 from subbyte_widgets._given import expect
 from subbyte_widgets._selection import FIRST, Choice
-from subbyte_widgets._stepper import PLAYER, Stepper, style
+from subbyte_widgets._stepper import CODE, PLAYER, Stepper, style
 from subbyte_widgets.load_stepper.page import MOST_BYTES, aligned, in_ways, page_data
 from subbyte_widgets.load_stepper.picture import steps_svg
 from subbyte_widgets.load_stepper.words import in_words
@@ -40,8 +40,8 @@ class LoadStepper(Stepper):
     view. The browser writes ``step`` and ``way``.
     """
 
-    _esm = script(*PLAYER, HERE / "view.js")
-    _css = style(HERE)
+    _esm = script(CODE, *PLAYER, HERE / "view.js")
+    _css = style(HERE, code=True)
     slow = True
     _state_in_page = ("data", "step", "way")
     _ways: tuple[str, ...] = WAYS

@@ -6,7 +6,9 @@ import json
 from typing import Any
 
 from subbyte.errors import InvalidInput
+from subbyte.technique.listings import listing
 from subbyte.technique.packing import RegisterState
+from subbyte_widgets._code import code_data
 from subbyte_widgets.packing_stepper.picture import (
     LOW,
     NIBBLES,
@@ -20,6 +22,9 @@ from subbyte_widgets.packing_stepper.picture import (
 from subbyte_widgets.svg import INK
 
 MOST_BYTES = 400_000
+MADE = "quad"
+"""The scheme that generated kernels use; of the other one there is no CUDA text."""
+IDLE = "Values stay in their lanes: nothing here touches memory or another lane."
 
 
 def page_data(layouts: dict[str, Layout]) -> dict[str, Any]:
@@ -49,7 +54,9 @@ def _scheme(layout: Layout) -> dict[str, Any]:
     says = [f"{step.name}: {step.does}\n{step.operation}\n" for step in layout.program.steps]
     stores = "instruction stores" if layout.program.stores == 1 else "instructions store"
     says.append(f"store: {layout.program.stores} {stores} a word from every lane; no lane is idle.\n")
+    code = code_data(listing("packing"), IDLE) if layout.program.scheme == MADE else None
     return {
+        "code": code, "steps": [*(step.name for step in layout.program.steps), "store"],
         "svg": skeleton(layout), "tiles": trace.tiles, "names": layout.names, "lanes": layout.lanes,
         "laneWidth": layout.lane, "rowHeight": layout.row, "rows": [layout.y(name) for name in layout.names],
         "zoom": layout.zoom, "left": layout.lanes[0], "states": states, "registers": [_register(r) for r in known],

@@ -18,12 +18,17 @@ from subbyte_widgets.svg import INK, OKABE_ITO, element, text, title
 WIDTH, LEFT, RIGHT = 760.0, 74.0, 742.0
 TOP, GAP = 66.0, 5.0
 LANES, WINDOW, NIBBLES = 32, 8, 8
-ZOOM_HEIGHT, ZOOM_WIDTH = 34.0, 82.0
-VALUE_LINES = {-1: 20.0, **{nibble: (14.0, 27.0)[nibble % 2] for nibble in range(NIBBLES)}}
+ZOOM_HEIGHT, ZOOM_WIDTH = 40.0, 82.0
+VALUE_LINES = {-1: 23.0, **{nibble: (15.0, 32.0)[nibble % 2] for nibble in range(NIBBLES)}}
 """Baseline of a value in an enlarged register: a whole register's in the middle, those of neighbours on two lines."""
 LOW = len(OKABE_ITO)
 """Tiles from this one on use the colours again, in lower boxes."""
 TIMES = "\u00d7"
+REGISTERS = {
+    "quad": "c0, c1: a lane's two sums of a tile; word: its packed register; peer: the word of the lane that it asks",
+    "width8": "h0, h1: images 0 to 3 and 4 to 7 of a tile, one value a lane; out.h0, out.h1: the words that are stored",
+}
+"""What the names of a scheme's registers mean."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,7 @@ class Layout:
     @property
     def zoom(self) -> float:
         """Upper edge of the enlarged lanes."""
-        return TOP + len(self.names) * self.row + 58
+        return TOP + len(self.names) * self.row + 76
 
     @cached_property
     def bottom(self) -> float:
@@ -157,6 +162,7 @@ def _fixed(layout: Layout, live: set[str]) -> list[str]:
         ground = "".join(f"M{x:.2f} {y + 1:.1f}h{w:.2f}v{layout.row - 2:.1f}h-{w:.2f}z" for x in layout.lanes)
         parts.append(element("path", d=ground, class_="reg live" if name in live else "reg", data_reg=name))
         parts.append(text(LEFT - 6, y + layout.row - 3.6, name, "s e small"))
+    parts.append(text(24, layout.zoom - 60, REGISTERS[program.scheme], "s"))
     parts.append(text(24, layout.zoom - 24, "Eight lanes, enlarged", "h"))
     parts.append(text(196, layout.zoom - 24, "lowest four bits on the left", "s"))
     low = layout.bottom
@@ -216,7 +222,7 @@ def _zoom(layout: Layout, registers: tuple[RegisterState, ...], follow: int, sto
         parts.append(text(x0 + (i + 0.5) * ZOOM_WIDTH, y0 + len(rows) * ZOOM_HEIGHT + 12, words, "n address"))
     cell: dict[str, Any] = {"class_": "cell", "width": ZOOM_WIDTH - 4, "height": ZOOM_HEIGHT - 4, "rx": 2}
     for name, y in rows.items():
-        parts.append(text(x0 - 6, y + 20, name, "s e small"))
+        parts.append(text(x0 - 6, y + 23, name, "s e small"))
         parts += [element("rect", x=x0 + i * ZOOM_WIDTH + 1, y=y + 1, **cell) for i in range(WINDOW)]
     unit = (ZOOM_WIDTH - 4) / NIBBLES
     values: list[str] = []

@@ -46,14 +46,50 @@ function render({ model, el }) {
     return { x, width: box.nibble < 0 ? laneWidth - 1.6 : unit, y: rows[names.indexOf(box.name)] + 1, height: rowHeight - 2 };
   }
 
-  function overview(step) {
+  // A step's boxes are drawn where they end; those that come from elsewhere are moved there while time goes on.
+  let movers = []; // { node, by: [x, y] }: how far back it begins
+
+  function from(step, place) {
+    const before = new Map();
+    for (const box of step ? boxes(null, step - 1) : []) {
+      const at = place(box);
+      if (at) before.set(box.origin, [...(before.get(box.origin) ?? []), at]);
+    }
+    return (box, at, ...nodes) => {
+      const far = ([x, y]) => Math.abs(x - at[0]) + Math.abs(y - at[1]);
+      const [nearest] = (before.get(box.origin) ?? []).sort((a, b) => far(a) - far(b));
+      if (!nearest || far(nearest) < 0.5) return;
+      movers.push(...nodes.map((node) => ({ node, by: [nearest[0] - at[0], nearest[1] - at[1]] })));
+    };
+  }
+
+  function travel() {
+    const moved = movers;
+    if (!moved.length) return null;
+    return (t) => {
+      const left = 1 - smooth(t);
+      for (const { node, by } of moved) node.setAttribute("transform", `translate(${(by[0] * left).toFixed(2)} ${(by[1] * left).toFixed(2)})`);
+    };
+  }
+
+  const landed = () => movers.forEach(({ node }) => node.removeAttribute("transform"));
+
+  function lines(step) {
+    const { code, steps } = here();
+    const lit = code?.steps[steps[step]] ?? [];
+    return [lit, code?.accesses.find((access) => lit.includes(access.line)) ?? null];
+  }
+
+  function overview(step, early) {
     const group = svg.querySelector(".over");
     const value = followed();
     let used = 0;
+    const come = from(early ? step : 0, (box) => [spot(box).x, spot(box).y]);
     for (const box of boxes(null, step)) {
       const { x, width, y, height } = spot(box);
       const node = pool[used] ?? (pool[used] = group.appendChild(svgNode("rect", {})));
       put(node, { x, width, ...rise(y, height, box.tile), "data-o": box.origin, class: `box c${box.tile % sizes().low}` });
+      come(box, [x, y], node);
       used += 1;
     }
     for (const node of pool.splice(used)) node.remove();
@@ -74,9 +110,9 @@ function render({ model, el }) {
     }
   }
 
-  function zoom(step) {
+  function zoom(step, early) {
     const { states, registers, stores, left, zoom: top } = here();
-    const { window: window_, zoomWidth, zoomHeight, nibbles, low, lines } = sizes();
+    const { window: window_, zoomWidth, zoomHeight, nibbles, low, lines: baselines } = sizes();
     const value = followed();
     let first = 0;
     for (const box of boxes(null, step)) {
@@ -84,19 +120,28 @@ function render({ model, el }) {
       first = Math.floor(box.lane / window_) * window_;
       break;
     }
-    const all = states[Math.min(step, states.length - 1)].map((index) => registers[index].name);
     const mine = `tile${Math.floor(Math.max(value, 0) / 64)}.`;
-    const names = all.length <= 2 ? all : all.filter((name) => !name.startsWith("tile") || name.startsWith(mine));
+    const named = (at) => {
+      const all = states[Math.min(at, states.length - 1)].map((index) => registers[index].name);
+      return all.length <= 2 ? all : all.filter((name) => !name.startsWith("tile") || name.startsWith(mine));
+    };
+    const names = named(step);
+    const unit = (zoomWidth - 4) / nibbles;
+    const at = (box, rows) => [left + (box.lane - first) * zoomWidth + 1 + Math.max(box.nibble, 0) * unit, top + rows.indexOf(box.name) * zoomHeight];
+    const seen = (box, rows) => rows.includes(box.name) && box.lane >= first && box.lane < first + window_;
+    const earlier = early ? named(step - 1) : [];
+    const come = from(early ? step : 0, (box) => (seen(box, earlier) ? at(box, earlier) : null));
     const [made, values, frames] = [[], [], []];
     const write = (x, y, words, attributes, among = made) => {
       const node = svgNode("text", { x, y, ...attributes });
       node.textContent = words;
       among.push(node);
+      return node;
     };
     for (let i = 0; i < window_; i += 1) write(left + (i + 0.5) * zoomWidth, top - 5, `lane ${first + i}`, { class: "n" });
     names.forEach((name, row) => {
       const y = top + row * zoomHeight;
-      write(left - 6, y + 20, name, { class: "s e small" });
+      write(left - 6, y + 23, name, { class: "s e small" });
       for (let i = 0; i < window_; i += 1) {
         made.push(svgNode("rect", { class: "cell", x: left + i * zoomWidth + 1, y: y + 1, width: zoomWidth - 4, height: zoomHeight - 4, rx: 2 }));
       }
@@ -106,16 +151,16 @@ function render({ model, el }) {
       const place = { class: "n address" };
       write(left + (i + 0.5) * zoomWidth, top + names.length * zoomHeight + 12, bytes.length ? `to byte ${bytes.join(", ")}` : "", place);
     }
-    const unit = (zoomWidth - 4) / nibbles;
     for (const box of boxes(names, step)) {
-      if (box.lane < first || box.lane >= first + window_) continue;
-      const y = top + names.indexOf(box.name) * zoomHeight;
+      if (!seen(box, names)) continue;
+      const [x, y] = at(box, names);
       const width = box.nibble < 0 ? zoomWidth - 4 : unit;
-      const x = left + (box.lane - first) * zoomWidth + 1 + Math.max(box.nibble, 0) * unit;
       const kind = `box c${box.tile % low}${box.tile >= low ? " low" : ""}`;
-      made.push(svgNode("rect", { class: kind, "data-o": box.origin, x, width, y: y + 1, height: zoomHeight - 4 }));
+      const rect = svgNode("rect", { class: kind, "data-o": box.origin, x, width, y: y + 1, height: zoomHeight - 4 });
+      made.push(rect);
       if (box.origin === value) frames.push(svgNode("rect", { class: "frame", x, width, y: y + 1, height: zoomHeight - 4 }));
-      write(x + width / 2, y + lines[box.nibble + 1], box.value, { class: `v ${model.get("data").ink[box.tile % low]}`, "data-o": box.origin }, values);
+      const label = write(x + width / 2, y + baselines[box.nibble + 1], box.value, { class: `v ${model.get("data").ink[box.tile % low]}`, "data-o": box.origin }, values);
+      come(box, [x, y], rect, label);
     }
     svg.querySelector(".zoom").replaceChildren(...made, ...values, ...frames);
   }
@@ -132,12 +177,14 @@ function render({ model, el }) {
     return `${name}: ${places.join("; and ")}.${end}`;
   }
 
-  function draw(step) {
+  function draw(step, early = false) {
+    landed();
+    movers = [];
     const { states, registers, useful, says, stores } = here();
     const live = states[Math.min(step, states.length - 1)].map((index) => registers[index].name);
     svg.querySelectorAll("[data-reg]").forEach((node) => node.classList.toggle("live", live.includes(node.dataset.reg)));
-    overview(step);
-    zoom(step);
+    overview(step, early);
+    zoom(step, early);
     svg.querySelectorAll("[data-step]").forEach((node, i) => node.classList.toggle("now", i === step));
     svg.querySelector(".lanes").textContent = `${useful[Math.min(step, useful.length - 1)]} of 32 lanes`;
     const stored = step === states.length;
@@ -196,7 +243,7 @@ function render({ model, el }) {
   }
 
   return player({ model, el, rate: 1, name: "sb-pack", label: "Register-level packing; up and down arrow keys follow a value",
-    count, stops, draw, rebuild, listen, onKey });
+    count, stops, draw, travel, landed, code: () => here()?.code, lines, rebuild, listen, onKey });
 }
 
 export default { render };

@@ -12,7 +12,7 @@ from subbyte.technique.packing import PackingRun, PackingTrace, packing_program
 from subbyte.technique.topics import explained
 from subbyte_widgets._base import refuse_outside, script
 from subbyte_widgets._selection import Choice
-from subbyte_widgets._stepper import PLAYER, Stepper, style
+from subbyte_widgets._stepper import CODE, PLAYER, Stepper, style
 from subbyte_widgets.packing_stepper.page import MOST_BYTES, page_data
 from subbyte_widgets.packing_stepper.picture import Layout, packing_svg
 from subbyte_widgets.svg import sentence_svg, standalone
@@ -32,8 +32,8 @@ class PackingStepper(Stepper):
     ``scheme`` and ``follow`` (``64*tile + 8*image + channel``, -1 for none).
     """
 
-    _esm = script(*PLAYER, HERE / "view.js")
-    _css = style(HERE)
+    _esm = script(CODE, *PLAYER, HERE / "view.js")
+    _css = style(HERE, code=True)
     _state_in_page = ("data", "step", "scheme", "follow")
 
     scheme = traitlets.Unicode("quad", help="The packing scheme that is shown").tag(sync=True)

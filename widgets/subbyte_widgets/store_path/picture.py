@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from subbyte.technique.packed_stores import IMAGE_BYTES, IMAGES, PAIRS, PIXELS, PackedByte, PackedStores
+from subbyte.technique.packed_stores import (
+    IMAGE_BYTES,
+    IMAGES,
+    PAIRS,
+    PIXELS,
+    PackedByte,
+    PackedStores,
+    WorkedStores,
+)
 from subbyte_widgets.svg import element, text
 
 WIDE, HIGH = 760, 612
@@ -25,24 +33,56 @@ HEADS = (
     (OUT_X, 2, "5  Stored into NHWCnc", "128 bytes of each pixel; the other half is the neighbour warp's"),
 )  # fmt: skip
 Places = list[tuple[float, float]]
+STEPS = ("sums", "registers", "shared", "words", "store")
+"""The step of the listing that fills each panel."""
+VEILS = ((8, 50, 382, 186), (390, 50, 366, 186), (8, 238, 396, 174), (404, 238, 352, 174), (8, 414, 540, 190))
+"""What of the picture is dim until its panel is reached: x, y, width, height."""
+VALUES_X = 556.0
 
 
-def stores_svg(record: PackedStores, chosen: int = -1) -> str:
-    """The five panels; with ``chosen``, an index into the record's bytes, that byte is marked in each."""
+def stores_svg(record: PackedStores, chosen: int = -1, numbers: WorkedStores | None = None) -> str:
+    """The five panels; with ``chosen``, an index into the record's bytes, that byte is marked in each, and with
+    ``numbers`` its values stand beside them."""
     colours = "Blue: the first pixel, orange: the second. A square is two channels: one byte once they are packed."
     drawn = [text(14, 20, record.title(), "h"), text(14, 38, colours, "s")]
-    for x, line, name, what in HEADS:
-        drawn += [text(x - 4, TOPS[line] + 2, name, "b"), text(x - 4, TOPS[line] + 17, what, "s")]
+    for x, row, name, what in HEADS:
+        drawn += [text(x - 4, TOPS[row] + 2, name, "b"), text(x - 4, TOPS[row] + 17, what, "s")]
     drawn += [*_labels(), *_lanes(record), *_neighbours(record)]
     for index, byte in enumerate(record.bytes):
-        squares = "".join(_square(x, y) for x, y in places(byte))
+        # Two squares of one lane's sums touch, so that the lane's number stands on one ground.
+        wide = [BYTE if byte.image % 2 == 0 else BYTE - 1.5, *[BYTE - 1.5] * 4]
+        squares = "".join(_square(x, y, side) for (x, y), side in zip(places(byte), wide, strict=True))
         drawn.append(element("path", d=squares, class_=f"u p{byte.pixel}" + " on" * (index == chosen), data_u=index))
     drawn.append(element("g", [text(x, y, lane, "n m") for x, y, lane in _numbers(record)], class_="numbers"))
+    said = values_in_words(record, numbers, chosen) if numbers and chosen >= 0 else [("", "")] * len(STEPS)
+    drawn.append(text(VALUES_X, TOPS[2] + 2, "Its values on the way", "b"))
+    for i, (what, value) in enumerate(said):
+        y = TOPS[2] + 24 + 31 * i
+        line = text(VALUES_X, y, what, "s") + text(VALUES_X, y + 14, value, "v")
+        drawn.append(element("g", line, class_="value", data_place=i))
     return element(
-        "svg", element("g", drawn, class_="panel", tabindex=0, data_lm_suppress_shortcuts="true", role="application",
-                       aria_label="Bytes: arrow keys follow another channel or image, space the other pixel"),
-        xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {WIDE} {HIGH}", class_="sb-stores-svg",
+        "svg", drawn, xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {WIDE} {HIGH}",
+        class_="sb-step-svg sb-stores-svg", role="img", aria_label=record.title(),
     )  # fmt: skip
+
+
+def values_in_words(record: PackedStores, numbers: WorkedStores, index: int) -> list[tuple[str, str]]:
+    """What the byte is in each place, and its number there."""
+    b = record.bytes[index]
+    (low, high), (a, c) = numbers.sums[index], numbers.values[index]
+    byte, word = numbers.bytes[index], numbers.words[index]
+    return [
+        (f"1  sums c{b.sums[0]}, c{b.sums[1]} of lane {b.lane}", f"{low} and {high}"),
+        (f"2  int4, byte {b.register_byte} of its register", f"{a} and {c}: {byte:#04x}"),
+        (f"3  byte {b.shared_byte} of shared memory", f"{byte:#04x}"),
+        (f"4  byte {b.word_byte} of lane {b.reader}'s word {b.word}", f"{word:#010x}"),
+        (f"5  byte {b.output_byte} of the pixel's 128", f"{byte:#04x}"),
+    ]
+
+
+def moves(record: PackedStores) -> list[list[list[float]]]:
+    """Left upper corners of every byte, panel by panel."""
+    return [[[x, y] for x, y in places(byte)] for byte in record.bytes]
 
 
 def places(byte: PackedByte) -> Places:
@@ -73,8 +113,8 @@ def in_words(record: PackedStores, index: int) -> str:
     )
 
 
-def _square(x: float, y: float) -> str:
-    side, high = BYTE - 1.5, LINE - 2
+def _square(x: float, y: float, side: float = BYTE - 1.5) -> str:
+    high = LINE - 2
     return f"M{x:.4g} {y:.4g}h{side:.4g}v{high:.4g}h{-side:.4g}z"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import groupby
+from typing import Any
 
 from subbyte.device.shared_operand import PIECE_BYTES, SharedOperand
 from subbyte.technique.taps import PIXEL_BYTES, StoredRow, Tap, TapAddresses
@@ -15,7 +16,9 @@ from subbyte_widgets.svg import element, text
 
 WIDE, LEFT, TOP = 760, 12, 52
 ROW, GAP, HEAD = 13, 26, 18
-DETAIL_HIGH = 278
+DETAIL_HIGH = 348
+MULTIPLY_Y = 284.0
+"""From the top of a tap taken apart to its matrix instruction."""
 IMAGES = 8
 LINE, CELL, NARROW = 22, 8.0, 140
 CORE_X, BITS_X, BITS_W = 56.0, 372.0, 376.0
@@ -26,6 +29,7 @@ FIELDS = (
 )
 """Name, first bit and meaning of the fields of 14 bits, each in units of 16 bytes."""
 SWIZZLE_BIT, FIELD_BITS = 62, 14
+TIMES, ARROW = "\u00d7", "\u2192"
 
 
 def windows_svg(record: TapAddresses, chosen: int = -1) -> str:
@@ -41,9 +45,9 @@ def windows_svg(record: TapAddresses, chosen: int = -1) -> str:
     if 0 <= chosen < len(record.taps):
         drawn.append(detail_svg(record, chosen))
     return element(
-        "svg", element("g", drawn, class_="panel", tabindex=0, data_lm_suppress_shortcuts="true", role="application",
-                       aria_label="Taps: arrow keys choose one"),
-        xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {WIDE} {below + DETAIL_HIGH}", class_="sb-taps-svg",
+        "svg", element("g", drawn, class_="panel"),
+        xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {WIDE} {below + DETAIL_HIGH}",
+        class_="sb-step-svg sb-taps-svg", role="img", aria_label=record.title(),
     )  # fmt: skip
 
 
@@ -53,6 +57,21 @@ def in_words(record: TapAddresses, chosen: int) -> str:
     return (
         f"{record.title()}. {len(record.taps)} taps read {len(record.stored)} rows of shared memory; "
         f"tap ({tap.r}, {tap.s}) begins at byte {tap.start:,}, descriptor {tap.descriptor:#018x}."
+    )
+
+
+def sentence(record: TapAddresses, index: int) -> str:
+    """What is done for a tap, against the one before."""
+    tap, before = record.taps[index], record.taps[index - 1] if index else None
+    if not record.shared:
+        return (
+            f"Tap ({tap.r}, {tap.s}): its pixels come from global memory once more, into a stage buffer of their own."
+        )
+    if before is None:
+        return f"Tap ({tap.r}, {tap.s}): the instruction reads {record.width} pixels from byte {tap.start:,} on."
+    return (
+        f"Tap ({tap.r}, {tap.s}): no pixel moves. The start address goes from {before.start:,} to {tap.start:,}, the "
+        "instruction reads the same shared memory from there."
     )
 
 
@@ -80,12 +99,44 @@ def detail_svg(record: TapAddresses, index: int) -> str:
     return element("g", [
         element("path", class_="cut", d=f"M{LEFT} {y - 10:.4g}H{WIDE - LEFT}"),
         text(LEFT, y + 8, f"Tap ({tap.r}, {tap.s}): {what}", "h"),
+        "" if record.shared else text(WIDE - LEFT, y + 8, "from global memory", "s e"),
         text(LEFT, y + 26, f"Output columns 0 to {q} read input row {tap.input_row} in stage buffer {tap.buffer}, from "
                            f"its pixel {tap.column} on (numbers: input columns):", "s"),
         *_row(record, tap, y + 38),
         *_core_matrices(tap, y + 108),
         *_descriptor(tap, y + 108),
+        *_multiply(record, tap, y + MULTIPLY_Y),
     ], class_="detail")  # fmt: skip
+
+
+def _multiply(record: TapAddresses, tap: Tap, y: float) -> list[str]:
+    """The matrix instruction of the tap: what it takes from registers and what from shared memory."""
+    box: dict[str, Any] = {"y": y + 8, "height": 30, "rx": 5}
+    return [
+        element("rect", x=LEFT, width=WIDE - 2 * LEFT, y=y, height=46, rx=6, class_="instruction"),
+        text(LEFT + 6, y + 28, "wgmma:", "b"),
+        element("rect", x=74, width=212, class_="operand weights", **box),
+        text(180, y + 28, f"registers: weights of tap ({tap.r}, {tap.s})", "s m"),
+        text(294, y + 28, TIMES, "m"),
+        element("rect", x=302, width=292, class_="operand", **box),
+        text(448, y + 28, f"shared memory: {record.width} pixels from byte {tap.start:,} on", "s m"),
+        text(602, y + 28, f"{ARROW} added to the sums", "s"),
+    ]
+
+
+def ways(record: TapAddresses) -> list[dict[str, Any]]:
+    """For each tap what moves: its window over the row (``row``, ``x``), its pixels into the matrix instruction
+    (``read``), and before that from global memory into the row where it is stored for this tap alone (``stored``)."""
+    found = []
+    for index, tap in enumerate(record.taps):
+        y, box = top_height(record), _row_box(record, tap)
+        middle = LEFT + (tap.column + record.width * _step(tap) / 2) * box
+        top, bottom = y + 38 + LINE / 2, y + MULTIPLY_Y + 23
+        read = f"M{middle:.1f} {top:.1f}C{middle:.1f} {top + 110:.1f} 448 {bottom - 110:.1f} 448 {bottom:.1f}"
+        stored = "" if record.shared else f"M{WIDE - 70} {y + 4:.1f}L{middle:.1f} {top:.1f}"
+        found.append({"row": tap.buffer if record.shared else index, "x": LEFT + tap.column * box, "read": read,
+                      "stored": stored})  # fmt: skip
+    return found
 
 
 def _rows(record: TapAddresses) -> int:
@@ -155,15 +206,23 @@ def _row(record: TapAddresses, tap: Tap, y: float) -> list[str]:
     rows = record.stored if record.shared else ()
     row = next((row for row in rows if row.buffer == tap.buffer), StoredRow(tap.buffer, tap.input_row, tap.pixels))
     columns = _reached(record, tap, row)
-    box = min(34.0, (WIDE - 2 * LEFT) / (len(columns) + 0.5))
+    box = _row_box(record, tap)
     drawn = _cells(columns, LEFT, y, box, LINE - 3)
+    drawn.append(_window(record, tap, LEFT, y, box, LINE))
     if box > 14:
-        drawn += [text(LEFT + (i + 0.5) * box - 0.5, y + 14, column, "n m")
+        drawn += [text(LEFT + (i + 0.5) * box - 0.5, y + 14, column, "t m")
                   for i, column in enumerate(columns) if column >= 0]  # fmt: skip
     first = LEFT + tap.column * box
     left, right, bottom = CORE_X, CORE_X + 2 * PIECE_BYTES * CELL + _gap(tap), y + 66
     zoom = f"M{first:.4g} {y + LINE:.4g}L{left:.4g} {bottom:.4g}H{right:.4g}L{first + box - 1:.4g} {y + LINE:.4g}"
-    return [*drawn, _window(record, tap, LEFT, y, box, LINE), element("path", class_="zoom", d=zoom)]
+    return [*drawn, element("path", class_="zoom", d=zoom)]
+
+
+def _row_box(record: TapAddresses, tap: Tap) -> float:
+    """Width of a pixel in the tap's row, as wide as the widest row of all taps allows."""
+    reach = max(one.column + (record.width - 1) * _step(one) + 1 for one in record.taps)
+    longest = max(reach, *(len(row.columns) for row in record.stored))
+    return min(34.0, (WIDE - 2 * LEFT) / (longest + 0.5))
 
 
 def _core_matrices(tap: Tap, y: float) -> list[str]:

@@ -8,32 +8,33 @@ from typing import Any
 import traitlets
 
 from subbyte.errors import SubbyteError
+from subbyte.technique.listings import listing
 from subbyte.technique.taps import TapAddresses, tap_addresses
 from subbyte.technique.topics import explained
 from subbyte.workload import ConvWorkload
-from subbyte_widgets._base import PACKED, SHELL, View, refuse_outside, script
+from subbyte_widgets._base import refuse_outside, script
+from subbyte_widgets._code import code_data
 from subbyte_widgets._given import expect
 from subbyte_widgets._selection import FIRST, Choice
+from subbyte_widgets._stepper import CODE, PLAYER, Stepper, style
 from subbyte_widgets.svg import sentence_svg, standalone
-from subbyte_widgets.tap_windows.picture import detail_svg, in_words, windows_svg
+from subbyte_widgets.tap_windows.picture import detail_svg, in_words, sentence, ways, windows_svg
 
 HERE = Path(__file__).parent
 
 
-class TapWindows(View):
-    """Draws :class:`~subbyte.technique.taps.TapAddresses`; point at a tap, click it or use the arrow keys.
+class TapWindows(Stepper):
+    """Draws :class:`~subbyte.technique.taps.TapAddresses`, tap by tap; play, click a tap or use the arrow keys.
 
     ``source``: a record, or a workload (a name, a spec or a ConvWorkload) whose estimated configuration is drawn; None
     is the selected kernel. Boxes are pixels (8 images x 32 channels), dashed ones zeros; the coloured window is what
     one instruction reads. The browser writes ``tap``, an index into the record's taps.
     """
 
-    _esm = script(SHELL, HERE / "view.js")
-    _css = HERE / "view.css"
-    _state_in_page = ("svg", "details", "tap")
+    _esm = script(CODE, *PLAYER, HERE / "view.js")
+    _css = style(HERE, code=True)
+    _state_in_page = ("data", "tap")
 
-    svg = traitlets.Unicode("", help="All taps, none taken apart").tag(**PACKED)
-    details: traitlets.List[str] = traitlets.List(help="Each tap taken apart").tag(**PACKED)
     tap = traitlets.Int(0, help="The tap that is taken apart").tag(sync=True)
 
     def __init__(self, source: TapAddresses | ConvWorkload | str | None = None, **options: Any) -> None:
@@ -60,15 +61,32 @@ class TapWindows(View):
             return
         self.record = source
         with self.hold_sync():
-            self.svg = windows_svg(source)
-            self.details = [detail_svg(source, index) for index in range(len(source.taps))]
-            self.tap = max(0, min(self.tap, len(source.taps) - 1))
+            self.data = self._page_data(source)
+            self.tap = max(0, min(self.tap, self.steps))
             self.error = ""
             self._say(None)
 
+    def _page_data(self, record: TapAddresses) -> dict[str, Any]:
+        taps = range(len(record.taps))
+        return {
+            "svg": windows_svg(record), "details": [detail_svg(record, index) for index in taps], "ways": ways(record),
+            "says": [sentence(record, index) for index in taps], "taps": [f"{tap.r},{tap.s}" for tap in record.taps],
+            "width": record.width, "code": code_data(listing("taps")),
+        }  # fmt: skip
+
+    @property
+    def details(self) -> list[str]:
+        """Each tap taken apart."""
+        return list(self.data.get("details", ()))
+
+    @property
+    def steps(self) -> int:
+        """Number of steps after the first tap."""
+        return len(self.record.taps) - 1 if self.record else 0
+
     @traitlets.validate("tap")
     def _a_tap(self, proposal: Any) -> int:
-        last = proposal.value if self.record is None else len(self.record.taps) - 1
+        last = proposal.value if self.record is None else self.steps
         return max(0, min(proposal.value, last))
 
     @traitlets.observe("tap")
@@ -81,4 +99,4 @@ class TapWindows(View):
         self.catch_up()
         if self.error or self.record is None:
             return sentence_svg(self.error or "nothing to draw yet")
-        return standalone(windows_svg(self.record, self.tap), HERE / "view.css")
+        return standalone(windows_svg(self.record, self.tap), style(HERE))

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
-from pathlib import Path
+from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subbyte.cache import cache_folder, read_cached, write_cached
 from subbyte.device.launch import Launch
-from subbyte.errors import MissingDependency
-from subbyte.kernel.build import compiled, version_of
+from subbyte.kernel.build import compiled
+from subbyte.kernel.cached_text import cached_text
 from subbyte.kernel.convert.forms import Shape
 from subbyte.kernel.convert.plan import NHWC, PACK, STEPS, UNPACK, ConversionPlan
 from subbyte.numerics.quantize import quantize
@@ -37,23 +33,15 @@ class Conversion:
     @cached_property
     def cuda(self) -> str:
         """The generated CUDA C++ text. Raises MissingDependency where it is not cached and TVM is not there."""
-        path = cache_folder("kernels") / f"{_key(self.plan)}.cu"
-        cached = read_cached(path)
-        if cached is not None:
-            return cached.decode()
-        try:
-            from subbyte.tirx import lower
-        except ImportError as error:
-            raise MissingDependency(
-                f"TVM cannot be loaded ({error}), and this conversion was not built before; a chain that was saved "
-                "holds its own. Install TVM with: pip install apache-tvm==0.27.0.post1 apache-tvm-ffi==0.1.14.post1"
-            ) from None
-        from subbyte.kernel.convert.emit import conversion_kernel
 
-        what = f"a conversion of {self.plan.form}"
-        text = lower.cuda(conversion_kernel(self.plan), self.plan.arch, self.launch, what)
-        write_cached(path, text.encode())
-        return text
+        def emitted() -> Any:
+            from subbyte.kernel.convert.emit import conversion_kernel
+
+            return conversion_kernel(self.plan)
+
+        plan = self.plan
+        fields = plan.kind, plan.form, plan.shape, plan.element, plan.axes, plan.signed
+        return cached_text(f"a conversion of {plan.form}", "convert", fields, plan.arch, self.launch, emitted)
 
     @cached_property
     def cubin(self) -> bytes:
@@ -112,20 +100,3 @@ def _around(near: np.float32) -> NDArray[np.float32]:
             down.append(np.nextafter(down[-1], np.float32(-np.inf)))
             up.append(np.nextafter(up[-1], np.float32(np.inf)))
     return np.array([*reversed(down), *up[1:]], np.float32)
-
-
-def _key(plan: ConversionPlan) -> str:
-    """Digest of everything that the text depends on."""
-    fields: Sequence[object] = [
-        plan.kind, plan.form, plan.shape, plan.element, plan.axes, plan.arch, plan.signed, plan.launch.to_dict(),
-        _generator(), version_of("apache-tvm"), version_of("apache-tvm-ffi"),
-    ]  # fmt: skip
-    return hashlib.sha256(json.dumps(fields).encode()).hexdigest()[:32]
-
-
-@cache
-def _generator() -> str:
-    """Digest of the sources that decide the texts."""
-    package = Path(__file__).parents[2]
-    files = sorted(file for place in ("tirx", "kernel/convert") for file in (package / place).rglob("*.py"))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

@@ -8,15 +8,17 @@ well, but left out, as in the algorithm. A *datum* is one input pixel of 8 image
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from subbyte.emulator.trace import Rows, of_kind, warp_groups
+from subbyte.emulator.trace import KINDS, Rows, of_kind, warp_groups
 from subbyte.errors import InvalidInput, Unsupported
 from subbyte.families.mma.explain.warp import Warp
 from subbyte.families.mma.plan import BLOCK_WORDS, Plan
+from subbyte.families.shared.listing import Listing, listed
 from subbyte.families.topic import Trace
 from subbyte.info_record import InfoRecord, Table, columns_text
 from subbyte.workload import ConvWorkload
@@ -44,11 +46,13 @@ class LoadStep:
     column: int | None = None
     """The warp's tile of 8 output channels to which an mma adds."""
     line: int = 0
-    """Line of the generated CUDA text."""
+    """Line of the generated CUDA text, counted from 1."""
     repeats: int = 0
     """How many of ``data`` an earlier step has copied or loaded already; of an mma, fragments kept from another tap."""
     done: tuple[int, int, int] = (0, 0, 0)
     """Slots filled, fragments loaded and mma executed, this step included."""
+    lanes: int = 32
+    """Lanes of the warp that move each of ``data``."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,8 @@ class LoadSteps(InfoRecord):
     levels: tuple[Level, Level]
     """Global to shared memory (of the block), shared memory to registers (of the warp)."""
     steps: tuple[LoadStep, ...]
+    listing: Listing = field(default_factory=lambda: Listing(""))
+    """The kernel's CUDA text; its accesses are those of the steps, in the same order, with all lanes."""
 
     @property
     def multiplications(self) -> int:
@@ -162,8 +168,11 @@ def _condense(place: Warp, run: Any) -> LoadSteps:
     data = tuple(sorted(set(where.values())))
     number = {pixel: i for i, pixel in enumerate(data)}
     slots = tuple(number[where[slot]] for slot in range(plan.slots))
-    steps = [LoadStep("copy", tuple(number[p] for p in f.data), f.slots, line=f.line) for f in fills]
-    steps += _warp_steps(place, rows, slots)
+    steps = [LoadStep("copy", tuple(number[p] for p in f.data), f.slots, line=f.line, lanes=f.lanes) for f in fills]
+    own, firsts = _warp_steps(place, rows, slots)
+    steps += own
+    acting = {int(group[0]): group for kind in ("shared_load", "mma") for group in warp_groups(rows, kind)}
+    groups = [f.group for f in fills] + [acting[first] for first in firsts]
     taps = tuple((r, s) for r in range(plan.rows_staged) for s in range(plan.workload.s))
     full = plan.config.duplicate_aware == "full"
     w = plan.workload
@@ -194,6 +203,7 @@ def _condense(place: Warp, run: Any) -> LoadSteps:
             ),
         ),
         steps=tuple(_counted(steps)),
+        listing=listed(f"{w.label} {plan.config.key}", run, groups),
     )
 
 
@@ -204,6 +214,8 @@ class _Fill:
     slots: tuple[int, ...]
     data: tuple[tuple[int, int], ...]
     line: int
+    group: NDArray[np.intp]
+    lanes: int
 
 
 def _copies(place: Warp, rows: Rows, argument: int) -> list[_Fill]:
@@ -221,7 +233,7 @@ def _copies(place: Warp, rows: Rows, argument: int) -> list[_Fill]:
             slots = tuple((lanes["shared"] // (DATUM_BYTES * plan.config.chunk)).tolist())
             read = zip(lanes["offset"].tolist(), lanes["valid"].tolist(), slots, strict=True)
             pixels = tuple(_input_pixel(plan, offset) if n else _padding_pixel(place, s) for offset, n, s in read)
-            found.append(_Fill(slots, pixels, int(lanes["line"][0])))
+            found.append(_Fill(slots, pixels, int(lanes["line"][0]), group, DATUM_BYTES // int(lanes["size"][0])))
     return sorted(found, key=lambda fill: fill.slots[0])
 
 
@@ -244,18 +256,22 @@ def _padding_pixel(place: Warp, slot: int) -> tuple[int, int]:
     return row * w.stride + down - w.pad, col * w.stride + right - w.pad
 
 
-def _warp_steps(place: Warp, rows: Rows, slots: tuple[int, ...]) -> list[LoadStep]:
-    """Fragment loads and multiplications of the warp's first channel block, in the order of its first lane."""
+def _warp_steps(place: Warp, rows: Rows, slots: tuple[int, ...]) -> tuple[list[LoadStep], list[int]]:
+    """Fragment loads and multiplications of the warp's first channel block, in the order of its first lane, whose rows
+    in the trace are given as well."""
     plan = place.plan
-    mine = rows[(rows["warp"] == place.number) & (rows["lane"] == 0)]
-    mine = of_kind(mine[np.argsort(mine["sequence"])], "shared_load", "mma", "barrier")
-    mine = mine[np.flatnonzero(mine["size"] == 0)[0] + 1 :]  # behind the first barrier
+    shown = [KINDS.index(kind) for kind in ("shared_load", "mma", "barrier")]
+    index = np.flatnonzero((rows["warp"] == place.number) & (rows["lane"] == 0) & np.isin(rows["kind"], shown))
+    index = index[np.argsort(rows["sequence"][index])]
+    index = index[np.flatnonzero(rows["size"][index] == 0)[0] + 1 :]  # behind the first barrier
     block = place.split * (plan.config.chunk // plan.config.split_channels)
     targets, operands = iter(_fragment_order(plan)), iter(_operand_order(plan))
     count = plan.taps_staged * plan.pairs * plan.config.warp_col_tiles
     held: dict[int, int] = {}
     steps: list[LoadStep] = []
-    for row in mine:
+    firsts: list[int] = []
+    for number in index.tolist():
+        row = rows[number]
         line, byte = int(row["line"]), int(row["shared"])
         if byte >= 0:
             slot, channel_block = divmod(byte // DATUM_BYTES, plan.config.chunk)
@@ -263,14 +279,16 @@ def _warp_steps(place: Warp, rows: Rows, slots: tuple[int, ...]) -> list[LoadSte
                 target = next(targets)
                 held[target] = slots[slot]
                 steps.append(LoadStep("load", (slots[slot],), (slot,), (target,), line=line))
+                firsts.append(number)
         else:
             tap, pixels, registers, column = next(operands)
             data = tuple(held[register] for register in registers)
             steps.append(LoadStep("mma", data, (), registers, tap, pixels, column, line))
+            firsts.append(number)
             count -= 1
             if not count:
                 break
-    return steps
+    return steps, firsts
 
 
 def _fragment_order(plan: Plan) -> list[int]:

@@ -1,0 +1,144 @@
+"""Pooling and fully connected layers beside the layer before them, every element compared (needs a GPU, NVRTC).
+
+    python benchmarks/operands pools --build FILE.jsonl        the texts (where TVM is)
+    python benchmarks/operands pools FILE.jsonl RECORD.json    compares and times them
+
+ResNet-50 at batch 8 and 256: max-pooling behind the first layer, the mean of the last map, the last layer; beside
+each the convolution before it, as ``subbyte.compile`` takes it. Sides of a case are timed in turns, in two runs.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import subbyte
+from benchmarks.operands.measure import BRIEF, ROUNDS, RUNS, right_kernel
+from benchmarks.shared.command import answering, parser_of
+from benchmarks.shared.texts import all_compiled, lines_of
+from subbyte.errors import InvalidInput, SubbyteError, WrongResult
+from subbyte.files import prove_writable, write_file
+from subbyte.gpu.device import CudaDevice
+from subbyte.gpu.launched import GpuKernel
+from subbyte.gpu.telemetry import Telemetry
+from subbyte.gpu.timing import command_line
+from subbyte.kernel import Pooling, PoolKernel
+from subbyte.kernel.operands import activation_words
+from subbyte.kernel.pool.text import pool_kernel_of, pool_kernel_text
+from subbyte.numerics import random_values
+from subbyte.numerics.pooling import pooling_reference
+from subbyte.records.describe import now, to_line
+from subbyte.workload import linear
+
+BATCHES = (8, 256)
+POOLS = {
+    "max 3x3/2": (Pooling("max", 3, 2, 1), (112, 112, 64), "resnet50.conv1"),
+    "mean of the map": (Pooling.over(7, 7), (7, 7, 2048), "resnet50.stage5.expand1x1"),
+}
+LINEAR = (2048, 1000)
+
+
+@answering
+def main(arguments: Sequence[str]) -> int:
+    """Build, or measure."""
+    parser = parser_of("operands pools", __doc__)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("out", type=Path, nargs="?")
+    parser.add_argument("--build", action="store_true")
+    asked = parser.parse_args(arguments)
+    if asked.build:
+        prove_writable(asked.file)
+        write_file(asked.file, "".join(f"{to_line(line)}\n" for line in texts()).encode())
+        return 0
+    if asked.out is None:
+        raise InvalidInput("name the record to write, behind the file of texts")
+    prove_writable(asked.out)
+    lines = lines_of(asked.file)
+    made = list(zip(map(json.loads, lines), all_compiled(lines), strict=True))
+    device = CudaDevice(0)
+    cases = []
+    for case in dict.fromkeys(line["label"] for line, _ in made):
+        of_case = [(line, cubin) for line, cubin in made if line["label"] == case]
+        cases.append({"case": case, **measured(of_case, device)})
+        print(case, {one["side"]: one["runs_us"] for one in cases[-1]["sides"]}, flush=True)
+    record = {"schema": 1, "date": now(), "command": command_line(), "device": device.info.to_dict(), "cases": cases}
+    write_file(asked.out, (json.dumps(record, indent=1) + "\n").encode())
+    return int(any(one["wrong"] != 0 for case in cases for one in case["sides"]))
+
+
+def texts(batches: Sequence[int] = BATCHES) -> list[dict[str, Any]]:
+    """The kernels as lines, those of a case one after the other."""
+    lines = []
+    for batch in batches:
+        for name, (pooling, sizes, before) in POOLS.items():
+            pool = pooling.kernel((batch, *sizes))
+            case = f"{name} @{batch}"
+            lines.append({"side": "pool", "label": case, "family": "", "pool": pool_kernel_text(pool),
+                          "cuda": pool.cuda})  # fmt: skip
+            lines.append(_line("layer before", case, subbyte.compile(f"{before}@{batch}")))
+        last = subbyte.compile(linear(batch, *LINEAR), output="int32")
+        lines.append(_line("fully connected", f"last layer @{batch}", last))
+    return lines
+
+
+def _line(side: str, case: str, kernel: subbyte.Kernel) -> dict[str, Any]:
+    return {
+        "side": side, "label": case, "family": "", "layer": kernel.workload.spec, "config": kernel.config.key,
+        "output": kernel.output, "requant": kernel.plan.requant, "cuda": kernel.cuda,
+    }  # fmt: skip
+
+
+def measured(made: Sequence[tuple[dict[str, Any], tuple[bytes, str] | str]], device: CudaDevice) -> dict[str, Any]:
+    """The sides of one case, compared, then timed in turns."""
+    sides: list[dict[str, Any]] = []
+    telemetry, rng = Telemetry(device.info.bus_id), random.Random(0)
+    with ExitStack() as stack:
+        ready: list[tuple[int, GpuKernel]] = []
+        for line, cubin in made:
+            about = {name: line[name] for name in ("side", "layer", "config", "pool") if name in line}
+            sides.append({**about, "wrong": None, "samples": [[] for _ in range(RUNS)]})
+            if isinstance(cubin, str):
+                sides[-1]["reason"] = cubin
+                continue
+            try:
+                load = right_pool if "pool" in line else right_kernel
+                ready.append((len(sides) - 1, load(line, cubin[0], device, stack)))
+                sides[-1]["wrong"] = 0
+            except SubbyteError as error:
+                sides[-1]["reason"] = str(error)
+        for run in range(RUNS):
+            for _ in range(ROUNDS):
+                rng.shuffle(ready)
+                for place, kernel in ready:
+                    timing = kernel.time(BRIEF, telemetry=telemetry)
+                    sides[place]["samples"][run].append(timing.microseconds)
+                    sides[place]["clocks"] = timing.clocks()
+    for one in sides:
+        one["runs_us"] = [sorted(samples)[len(samples) // 2] for samples in one["samples"] if samples]
+    return {"sides": sides}
+
+
+def right_pool(line: dict[str, Any], cubin: bytes, device: CudaDevice, stack: ExitStack) -> GpuKernel:
+    """The pooling kernel, loaded, with every element compared. Raises WrongResult."""
+    kernel = pool_kernel_of(line["pool"])
+    x, right = expected(kernel)
+    gpu = stack.enter_context(GpuKernel(cubin, kernel.launch, device))
+    found = kernel.unpack(dict(gpu.run({"A": activation_words(kernel.argument("A"), kernel.workload, x)}))["Out"])
+    wrong = int((found != right).sum())
+    if wrong:
+        raise WrongResult(f"{line['pool']}: {wrong} of {right.size} elements differ")
+    return gpu
+
+
+def expected(kernel: PoolKernel) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Random values over the whole range of the type, and what pooling makes of them."""
+    wl, one = kernel.workload, kernel.pooling
+    x = random_values(wl.precision.activations, (wl.n, wl.h, wl.w, wl.c), np.random.default_rng(1))
+    assert one.stride is not None
+    return x, pooling_reference(x, one.kind, one.size, one.stride, one.padding, one.count_padding)

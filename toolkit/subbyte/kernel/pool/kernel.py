@@ -1,0 +1,191 @@
+"""Pooling by its window, and its kernel for tensors of one size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subbyte.arguments import checked, one_of, whole
+from subbyte.device.arch import arch as known_arch
+from subbyte.device.launch import Argument, Launch
+from subbyte.errors import InvalidInput, Unsupported, shown
+from subbyte.kernel import operands
+from subbyte.kernel.build import compiled
+from subbyte.kernel.cached_text import cached_text
+from subbyte.kernel.execute import resolve_device, run_outputs
+from subbyte.kernel.pool.plan import FORMS, PoolPlan
+from subbyte.numerics.fusion import NOTHING, Fusion
+from subbyte.numerics.pooling import POOLINGS
+from subbyte.workload import ConvWorkload
+from subbyte.workload.coverage import FOUR_BITS
+from subbyte.workload.operand import Operand
+from subbyte.workload.precision import INT4
+
+if TYPE_CHECKING:
+    from subbyte.kernel.device_layer import DeviceLayer
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """Pooling of int4 or uint4 values, exactly: ``kind`` is ``max`` or ``average``.
+
+    ``window``: pixels of a window, one number or (rows, columns); ``stride``: pixels from one to the next (default: a
+    square window's size), ``padding``: pixels beyond each border, at most half a window. Maxima take no pixel from
+    beyond the border; averages take 0, which counts as a pixel unless ``count_padding`` is False. They are rounded to
+    the nearest, halves up: ``floor(sum / pixels + 1/2)``. Windows that do not fit whole are left out, as in PyTorch
+    without ``ceil_mode``. ``Pooling.over(height, width)`` averages a whole map.
+
+    A step of :class:`subbyte.Chain`; :meth:`kernel` makes one for a tensor alone. Raises InvalidInput.
+    """
+
+    kind: str
+    window: int | tuple[int, int]
+    stride: int | None = None
+    padding: int = 0
+    count_padding: bool = True
+
+    def __post_init__(self) -> None:
+        one_of(self.kind, "kind", POOLINGS)
+        rows, columns = self.size
+        if self.stride is None:
+            if rows != columns:
+                raise InvalidInput(f"window {shown(self.window)} is not square: give a stride")
+            object.__setattr__(self, "stride", rows)
+        object.__setattr__(self, "window", (rows, columns))
+        whole(self.stride, "stride", 1)
+        whole(self.padding, "padding", 0)
+        if 2 * self.padding > min(rows, columns):
+            raise InvalidInput(f"padding={self.padding}: at most half of the window {rows} x {columns}")
+        if type(self.count_padding) is not bool:
+            raise InvalidInput(f"count_padding={shown(self.count_padding)}: expected True or False")
+
+    @classmethod
+    @checked
+    def over(cls, height: int, width: int, kind: str = "average") -> Pooling:
+        """One value for each channel of a map: global pooling."""
+        return cls(kind, (height, width), 1)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Rows and columns of a window. Raises InvalidInput."""
+        given = self.window if isinstance(self.window, (tuple, list)) else (self.window, self.window)
+        if len(given) != 2:
+            raise InvalidInput(f"window {shown(self.window)}: expected one number, or (rows, columns)")
+        return whole(given[0], "window", 1), whole(given[1], "window", 1)
+
+    @property
+    def key(self) -> str:
+        """In one word: ``max3x3u2p1``."""
+        rows, columns = self.size
+        padded = f"p{self.padding}" + ("" if self.count_padding else "only") if self.padding else ""
+        return f"{self.kind}{rows}x{columns}u{self.stride}{padded}"
+
+    @checked
+    def kernel(
+        self, shape: tuple[int, int, int, int], arch: str = "sm_90a", operand: str | Operand = "int4",
+        layout: str = "nhwcnc",
+    ) -> PoolKernel:  # fmt: skip
+        """The kernel for a tensor [N,H,W,C] of ``int4`` or ``uint4`` values, whose words lie in ``layout`` before and
+        after. Raises InvalidInput, Unsupported."""
+        if len(shape) != 4:
+            raise InvalidInput(f"shape {shown(shape)}: expected four sizes, [N,H,W,C]")
+        one_of(layout, "layout", FORMS)
+        types = operand if isinstance(operand, Operand) else {one.name: one for one in FOUR_BITS}.get(operand)
+        if types is None or types.dense not in FOUR_BITS:
+            raise Unsupported(f"values of type {operand}: pooling kernels take int4 and uint4")
+        n, height, width, c = shape
+        rows, columns = self.size
+        assert self.stride is not None
+        of = replace(INT4, activations=types, output=types)
+        sizes = ConvWorkload(n, height, width, c, c, rows, columns, self.padding, self.stride, precision=of)
+        return _kernel(self, sizes, layout, known_arch(arch).name)
+
+
+@dataclass(frozen=True)
+class PoolKernel:
+    """A pooling kernel, ready to run alone (:meth:`run`, :meth:`on_device`) or as a step of a chain. ``workload`` says
+    sizes and types: it has as many filters as channels, and no weights."""
+
+    pooling: Pooling
+    plan: PoolPlan
+
+    @property
+    def workload(self) -> ConvWorkload:
+        """Sizes [N,H,W,C] and [N,P,Q,C], window and types."""
+        return self.plan.workload
+
+    @property
+    def arch(self) -> str:
+        """The architecture of the machine code."""
+        return self.plan.arch
+
+    @property
+    def launch(self) -> Launch:
+        """Grid, block and arguments."""
+        return self.plan.launch
+
+    @property
+    def key(self) -> str:
+        """What it does, in one word: ``max3x3u2p1``."""
+        return self.pooling.key
+
+    @property
+    def output(self) -> str:
+        """Name of the type of its values."""
+        return self.workload.precision.output.name
+
+    @property
+    def fusion(self) -> Fusion:
+        """What is done beside pooling: nothing."""
+        return NOTHING
+
+    @cached_property
+    def cuda(self) -> str:
+        """The generated CUDA C++ text. Raises MissingDependency where it is not cached and TVM is not there."""
+
+        def emitted() -> Any:
+            from subbyte.kernel.pool.emit import pool_kernel
+
+            return pool_kernel(self.plan)
+
+        fields = self.key, self.workload.spec, self.plan.form
+        return cached_text(f"a pooling kernel {self.key}", "pool", fields, self.arch, self.launch, emitted)
+
+    @cached_property
+    def cubin(self) -> bytes:
+        """Machine code for the architecture."""
+        return compiled(self.cuda, self.arch)[0]
+
+    def argument(self, name: str) -> Argument:
+        """The launch's argument ``A`` or ``Out``."""
+        return next(one for one in self.launch.arguments if one.name == name)
+
+    def unpack(self, words: NDArray[np.generic]) -> NDArray[np.integer]:
+        """Words of the output as values [N,P,Q,C]."""
+        return operands.output_values(self.argument("Out"), self.workload, words)
+
+    def run(self, x: NDArray[np.integer], device: str = "auto") -> NDArray[np.integer]:
+        """Pool ``x`` [N,H,W,C], int8 values of the type, of the host, every value looked at. ``device`` as for
+        :meth:`Kernel.run`. Raises InvalidInput, MissingDependency."""
+        words = operands.activation_words(self.argument("A"), self.workload, np.asarray(x))
+        place = resolve_device(device, self.arch)
+        return self.unpack(run_outputs(self, {"A": words}, place)["Out"])
+
+    def on_device(self, device: str = "cuda:0") -> DeviceLayer:
+        """The kernel on a device, to be called with arrays that lie there, as :meth:`Kernel.on_device`."""
+        from subbyte.kernel.device_layer import Link
+        from subbyte.kernel.placed import placed
+
+        return placed([self], [Link(self, {})], device)
+
+    def __repr__(self) -> str:
+        return f"PoolKernel({self.key}, {self.workload.sizes}, {self.output}, {self.arch})"
+
+
+@lru_cache(maxsize=512)
+def _kernel(pooling: Pooling, workload: ConvWorkload, form: str, arch: str) -> PoolKernel:
+    return PoolKernel(pooling, PoolPlan(pooling.kind, workload, form, arch, pooling.count_padding))

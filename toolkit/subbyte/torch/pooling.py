@@ -1,0 +1,69 @@
+"""Pooling between convolutions as a module: packed words stay packed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from subbyte.arguments import one_of, whole
+from subbyte.errors import InvalidInput
+from subbyte.kernel.execute import device_arch
+from subbyte.kernel.pool import Pooling
+from subbyte.kernel.pool.text import pool_kernel_text
+
+GIVES = ("packed", "int8")
+_PACK, _POOL, _UNPACK = (getattr(torch.ops.subbyte, name).default for name in ("pack", "pool", "unpack"))
+
+
+class Pool2d(torch.nn.Module):
+    """Pooling of int4 values, exact as :class:`subbyte.Pooling` says, for one ``input_size`` (N, C, H, W).
+
+    A call takes packed words (int32, what a layer with ``gives="packed"`` gives) or int8 values [N,C,H,W], and gives
+    ``packed`` words or ``int8`` values [N,C,P,Q], channels last. ``layout`` names the form of the words, ``arch`` the
+    architecture (default: that of the GPU here, else ``sm_90a``). Raises InvalidInput, Unsupported.
+    """
+
+    def __init__(
+        self,
+        pooling: Pooling,
+        input_size: tuple[int, int, int, int],
+        *,
+        gives: str = "packed",
+        layout: str = "nhwcnc",
+        arch: str | None = None,
+    ) -> None:
+        super().__init__()
+        if not isinstance(pooling, Pooling):
+            raise InvalidInput(f"pooling is a {type(pooling).__name__}: must be a subbyte.Pooling, such as "
+                               'Pooling("max", 3, 2, 1)')  # fmt: skip
+        n, c, height, width = _sizes(input_size)
+        self.gives = one_of(gives, "gives", GIVES)
+        self.arch = device_arch("auto") if arch is None else arch
+        made = pooling.kernel((n, height, width, c), self.arch, layout=layout)
+        self.workload, self.layout, self.kernel = made.workload, layout, pool_kernel_text(made)
+        self.shape = [n, made.workload.p, made.workload.q, c]
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Words int32, or int8 values [N,C,H,W], in; what ``gives`` says out."""
+        if x.dtype != torch.int32:
+            wl = self.workload
+            if x.dtype != torch.int8 or tuple(x.shape) != (wl.n, wl.c, wl.h, wl.w):
+                raise InvalidInput(f"x is {x.dtype} {list(x.shape)}: this layer takes int8 {[wl.n, wl.c, wl.h, wl.w]} "
+                                   "[N,C,H,W], or packed words, int32")  # fmt: skip
+            x = _PACK(x.permute(0, 2, 3, 1), None, self.layout, self.arch)
+        words: torch.Tensor = _POOL(x, self.kernel)
+        if self.gives == "packed":
+            return words
+        values: torch.Tensor = _UNPACK(words, self.shape, self.layout, self.arch, "int8")
+        return values.permute(0, 3, 1, 2)
+
+    def extra_repr(self) -> str:
+        """The window and sizes."""
+        return f"{self.kernel!r}, gives={self.gives!r}"
+
+
+def _sizes(given: Any) -> list[int]:
+    if not isinstance(given, (tuple, list)) or len(given) != 4:
+        raise InvalidInput(f"input_size={given!r}: expected (N, C, H, W)")
+    return [whole(one, f"input_size ({name})", 1) for one, name in zip(given, "NCHW", strict=True)]

@@ -1,0 +1,47 @@
+"""CUDA text beside a picture: what the browser needs of a listing. Drawn by ``code.js``."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from subbyte.families.shared.listing import LineAccess, Listing
+
+Run = list[int | None]
+
+
+def code_data(listing: Listing, idle: str = "") -> dict[str, Any]:
+    """Lines and accesses; equal accesses are sent once, ``of`` says which one each step is. ``idle`` is said where the
+    lit line does nothing that a trace has."""
+    known: dict[LineAccess, int] = {}
+    of = [known.setdefault(access, len(known)) for access in listing.accesses]
+    accesses = [{**_access(access), "times": of.count(number)} for access, number in known.items()]
+    steps = {name: list(lines) for name, lines in listing.steps.items()}
+    return {
+        "kernel": listing.kernel, "numbers": list(listing.numbers), "lines": list(listing.texts), "accesses": accesses,
+        "of": of, "steps": steps, "idle": idle,
+    }  # fmt: skip
+
+
+def _access(access: LineAccess) -> dict[str, Any]:
+    return {
+        "line": access.line, "kind": access.kind, "bytes": access.bytes, "active": access.active,
+        "mask": sum(1 << i for i, lane in enumerate(access.lanes) if lane is not None),
+        "global": _runs([lane and lane[0] for lane in access.lanes]),
+        "shared": _runs([lane and lane[1] for lane in access.lanes]),
+    }  # fmt: skip
+
+
+def _runs(places: list[int | None]) -> list[Run]:
+    """The lanes' bytes as runs: first byte (None: nothing is touched), step from lane to lane, lanes."""
+    runs: list[Run] = []
+    steps = [None, *(b - a if a is not None and b is not None else None for a, b in pairwise(places))]
+    for place, step in zip(places, steps, strict=True):
+        last = runs[-1] if runs else None
+        if last is not None and place is None and last[0] is None:
+            last[2] = (last[2] or 0) + 1
+        elif last is not None and step is not None and (last[2] == 1 or last[1] == step):
+            last[1], last[2] = step, (last[2] or 0) + 1
+        else:
+            runs.append([place, 0, 1])
+    return runs
