@@ -31,8 +31,13 @@ GOOD = """<div style="background: #ffffff; color: #1f2328"><button aria-label="n
 <div class="say">what it does</div>
 <svg width="300" height="60"><rect width="150" height="30" fill="#0072b2"/>
 <text x="5" y="20" fill="#ffffff">white on blue</text><text x="160" y="20" fill="#1f2328">beside</text></svg></div>"""
-UNNAMED = {"button": "<button><svg></svg></button>", "slider": '<input type="range">', "image": "<img src='data:,'>",
-           "application": '<div role="application" tabindex="0">words</div>', "combobox": "<select></select>"}  # fmt: skip
+UNNAMED = {
+    "button": "<button></button>",
+    "slider": '<input type="range">',
+    "image": "<img src='data:,'>",
+    "application": '<div role="application" tabindex="0">words</div>',
+    "combobox": "<select></select>",
+}
 NAMED_ROLES = ("button", "slider", "checkbox", "radio", "combobox", "textbox", "searchbox", "tab", "image",
                "img", "application", "radiogroup", "tablist", "spinbutton", "link", "SvgRoot", "Canvas")  # fmt: skip
 
@@ -96,6 +101,12 @@ def test_everything_can_be_read_and_has_a_name(
     page = open_view(sample_view(selector, names), selector, width=1280).page
     assert page_faults(page, selector, DARK_LARGE) == []
     assert nameless(page) == []
+    keys = page.locator("details.keys")
+    keys.locator("summary").click()
+    listed = page.locator("[role=application]").evaluate_all("all => all.map((one) => one.ariaLabel)")
+    shown = keys.inner_text()
+    assert listed
+    assert all(" ".join(words.split()) in shown for words in listed)
     page.emulate_media(color_scheme="light")
 
 
