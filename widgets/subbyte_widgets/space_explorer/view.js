@@ -75,7 +75,7 @@ function render({ model, el }) {
     const { names, byTime } = points;
     head.textContent = model.get("title");
     const refused = Object.entries(record.refused).map(([kind, count]) => `${kind} ${count.toLocaleString("en")}`).join(", ");
-    counts.textContent = `${record.size.toLocaleString("en")} configurations: ${byTime.length.toLocaleString("en")} measured${refused ? `; refused: ${refused}` : ""}`;
+    counts.textContent = `${record.size.toLocaleString("en")} configurations: ${byTime.length.toLocaleString("en")} measured${refused ? `; refused: ${refused}` : ""}. ${model.get("fastest")}`;
     for (const [i, trait] of ["x", "y"].entries()) {
       if (pickers[i].children.length !== names.length) pickers[i].replaceChildren(...names.map((name) => new Option(name)));
       for (const option of pickers[i].options) option.disabled = option.value === model.get(trait === "x" ? "y" : "x");
