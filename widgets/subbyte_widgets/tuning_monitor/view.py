@@ -71,8 +71,7 @@ class TuningMonitor(Stoppable, View):
         They share ``runner``: several at once are for one that looks results up, a GPU measures one thing at a time.
         """
         several = [studies] if isinstance(studies, Study) else list(studies)
-        allowed = [study.allowed_trials(trials) for study in several]
-        view = cls(several, total=(allowed or [0])[0] or 0, running=True)
+        view = cls(several, total=max(study.allowed_trials(trials) or 0 for study in several), running=True)
         callbacks = (*options.pop("callbacks", ()), view.on_trial)
         view.session.start(several, runner, trials, callbacks=callbacks, **options)
         return view
