@@ -138,8 +138,8 @@ def test_the_site_shows_outputs_from_a_gpu_where_there_is_none(monkeypatch: pyte
 
 
 def test_a_notebook_is_announced_with_its_claim() -> None:
-    import site_builder
+    import site_sources
 
     text = "# Title\n\nTwenty minutes. The **claim**:\n\n> It *is*\n> fast.\n\nMore."
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text)])
-    assert site_builder.heading(notebook) == ("Title", "Twenty minutes. The claim: It is fast.")
+    assert site_sources.heading(notebook) == ("Title", "Twenty minutes. The claim: It is fast.")

@@ -1,7 +1,7 @@
 """The texts of the kernels to compare: python benchmarks/operands build FILE.jsonl (where TVM is).
 
 Of each stage of ResNet-50 at batch 8 and 256 the kernel that ``subbyte.compile`` takes, for int4 values, for uint4
-ones, and for each type of residual.
+ones, for each type of residual, for 8-bit activations beside int8 and int4 weights, and for zero points.
 """
 
 from __future__ import annotations
@@ -15,12 +15,18 @@ from subbyte.files import prove_writable, write_file
 from subbyte.records.describe import to_line
 
 UNSIGNED = ":w4a4:signed.unsigned"
+SIGNED_BYTES = ":w8a8:signed.signed"
 SIDES = {
     "int4": ("", None),
     "uint4": (UNSIGNED, None),
     "int4 + int4": ("", "int4+addint4"),
     "uint4 + uint4": (UNSIGNED, "uint4+adduint4"),
     "int4 + int8": ("", "int4+addint8"),
+    "int8 x uint8": (":w8a8", None),
+    "int8 x int8": (SIGNED_BYTES, None),
+    "int4 x uint8": (":w4a8", None),
+    "uint4, zero point": (":w4a4:signed.offset-z7", None),
+    "int8 x uint8, zero point": (":w8a8:offset.offset-z100", None),
 }
 """Types of a layer, and its output, by the name of the side; the first is what the others are compared with."""
 LAYERS = [f"resnet50.stage{stage}@{batch}" for batch in (8, 256) for stage in (2, 3, 4, 5)]

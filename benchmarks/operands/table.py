@@ -25,7 +25,8 @@ def main(arguments: Sequence[str]) -> int:
 def table(record: dict[str, Any]) -> str:
     """Microseconds of the plain layer (the slower run's median), then of each side its quotient by the plain one, the
     median over all rounds of both runs, and how far the runs' own medians are apart."""
-    names = list(SIDES)
+    timed = {one["side"] for layer in record["layers"] for one in layer["sides"]}
+    names = [name for name in SIDES if name in timed]  # older records have fewer
     lines = ["| layer | " + " | ".join([f"{names[0]}, us", *names[1:]]) + " |", "| --- |" + " ---: |" * len(names)]
     for layer in record["layers"]:
         sides = {one["side"]: one for one in layer["sides"]}

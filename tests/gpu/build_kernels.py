@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 from bits_cases import bits, planes
+from bytes_cases import bytes_and_zero_points
 from compile_kernels import compiled, digest, planned, write_kernels, write_texts
 from shipped_cases import shipped
 from warpgroup_cases import VARIANTS as DESIGNS
@@ -124,6 +125,7 @@ def wanted_kernels(arch: str, quick: bool, both: bool) -> list[Named]:
     """What to build, of both families or of the wgmma family alone, in the order of the tests."""
     rng = np.random.default_rng(0)
     wanted = [named for spec in SHAPES for named in warp_kernels(workload(spec), arch, rng)] if both else []
+    wanted += bytes_and_zero_points() if both else ()
     if arch == "sm_90a":
         random = (
             drawn(8 if quick else DRAWN),

@@ -23,7 +23,6 @@ from subbyte.kernel.operands import activation_words, output_values, parameter_w
 from subbyte.numerics import Requantization, Thresholds, random_output, random_values, reference, to_nhwc_words
 from subbyte.workload import ConvWorkload
 from subbyte.workload.operand import Operand
-from subbyte.workload.precision import INT4
 
 TIMEOUT_S = 5.0
 POISON = 0xA5
@@ -84,8 +83,9 @@ def _fills(wl: ConvWorkload, rng: np.random.Generator):
 
 
 def output_rules(wl: ConvWorkload, form: str, clip: tuple[int, int], rng: np.random.Generator):
-    """What may stand behind the sums: requantizations to int4, else thresholds with flips and what random sums need."""
-    if wl.precision.output == INT4.output:
+    """What may stand behind the sums: requantizations where the kernel rounds, else thresholds with flips and what
+    random sums need."""
+    if form.startswith(("fixed", "general", "float", "begun")):
         yield from requantizations(wl, form == "general", clip, rng)
         return
     yield random_output(wl, rng)
@@ -95,13 +95,14 @@ def output_rules(wl: ConvWorkload, form: str, clip: tuple[int, int], rng: np.ran
 def requantizations(wl: ConvWorkload, general: bool, clip: tuple[int, int], rng: np.random.Generator):
     """One that uses the whole range, one of ties; for the general form also the largest multiplier and shift."""
     drawn = Requantization.random(wl, rng, wide=general)
-    yield Requantization(drawn.bias, drawn.multiplier, drawn.shift, clip)
+    output = wl.precision.output
+    yield Requantization(drawn.bias, drawn.multiplier, drawn.shift, clip, output=output)
     half = np.full(wl.k, 1, np.int32)  # (acc * 1 + 1) >> 1: a tie for every odd sum
-    yield Requantization(np.arange(wl.k, dtype=np.int32) - wl.k // 2, half, half, clip)
+    yield Requantization(np.arange(wl.k, dtype=np.int32) - wl.k // 2, half, half, clip, output=output)
     if general:
         wide = np.full(wl.k, 2**31 - 1, np.int32)
-        yield Requantization(drawn.bias, wide, np.full(wl.k, 62, np.int32), clip)
-        yield Requantization(drawn.bias, wide, half, clip)
+        yield Requantization(drawn.bias, wide, np.full(wl.k, 62, np.int32), clip, output=output)
+        yield Requantization(drawn.bias, wide, half, clip, output=output)
 
 
 def every_element(wl: ConvWorkload, cubin: bytes, launch: Launch, clip: tuple[int, int]) -> tuple[int, list[str]]:

@@ -143,6 +143,7 @@ def test_every_view_follows(view: Any) -> None:
     alike = (
         "FragmentExplorer",
         "PackingStepper",
+        "LayoutOrder",
         "LayoutView",
         "LiveCurve",
         "StorePath",

@@ -22,7 +22,7 @@ def test_a_refused_layer_says_why(capsys):
 
 def test_types_of_operands_are_shown_where_they_are_not_int4(capsys):
     assert (
-        main(["workloads", "resnet18@8", "resnet50.stage2@8:w1a2", "n1h4w4c128k64r1s1p0:w8a8", "gemm64x1024x512"]) == 0
+        main(["workloads", "resnet18@8", "resnet50.stage2@8:w1a2", "n1h4w4c128k64r1s1p0:w6a6", "gemm64x1024x512"]) == 0
     )
     head, *lines = capsys.readouterr().out.splitlines()
     assert head.split() == ["workload", "spec", "operands", "layers", "operations", "bytes", "kernels"]
@@ -32,7 +32,7 @@ def test_types_of_operands_are_shown_where_they_are_not_int4(capsys):
         "yes (the bmma family on sm_75, sm_80, sm_86, sm_89, the bits family on sm_90a;"
         in found["resnet50.stage2@8:w1a2"]
     )
-    assert "yes (the popc family on sm_75" in found["n1h4w4c128k64r1s1p0:w8a8"]
+    assert "yes (the popc family on sm_75" in found["n1h4w4c128k64r1s1p0:w6a6"]
     assert found["gemm64x1024x512"].split()[1:5] == ["gemm64x1024x512", "int4", "x", "int4"]
     assert found["gemm64x1024x512"].endswith("yes")
 
@@ -40,20 +40,20 @@ def test_types_of_operands_are_shown_where_they_are_not_int4(capsys):
 @pytest.mark.parametrize(
     ("command", "why"),
     [
-        ("build", "output: uint8 has 255 thresholds; at most 15"),
-        ("run", "output: uint8 has 255 thresholds; at most 15"),
+        ("build", "output: uint6 has 63 thresholds; at most 15"),
+        ("run", "output: uint6 has 63 thresholds; at most 15"),
         (
             "tune --runner fake",
-            "int4 x int4, or with uint4 activations or outputs, not w8a8",
+            "int4 x int4, or with uint4 activations or outputs, not w6a6",
         ),
     ],
 )
 def test_operands_that_no_kernel_computes_are_refused_in_one_sentence(command, why, capsys):
-    assert main([*command.split(), "n1h4w4c128k64r1s1p0:w8a8"]) == 2
+    assert main([*command.split(), "n1h4w4c128k64r1s1p0:w6a6"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert len(err.splitlines()) == 1
-    assert "w8a8" in err
+    assert "w6a6" in err
     assert why in err
 
 

@@ -16,7 +16,7 @@ from subbyte.kernel import Kernel
 from subbyte.numerics import to_nhwcnc
 from subbyte.numerics.layout import to_nhwc_words
 from subbyte.technique.accesses import accesses
-from subbyte.technique.layout_order import LAYER, LayoutOrder, layout_order
+from subbyte.technique.layout_order import LayoutOrder, layout_order
 from subbyte.technique.listings import EXAMPLES, fresh_listing, listing
 from subbyte.technique.load_steps import LoadSteps, load_steps
 from subbyte.technique.packed_stores import packed_stores, worked_stores
@@ -124,17 +124,21 @@ def test_orders_are_those_of_packed_tensors() -> None:
     swapped["nhwcnc"] += record.bytes["nhwcnc"][2:]
     assert misplaced(replace(record, bytes=swapped)) == ["nhwcnc 0", "nhwcnc 1"]
     assert (record.moved["nhwc"][-1], record.moved["nhwcnc"][-1]) == (32, 16)
+    assert not misplaced(layout_order(32))
+    with pytest.raises(InvalidInput, match="32 or 64 channels"):
+        layout_order(128)
 
 
 @needs_compiler
+@pytest.mark.parametrize("channels", [32, 64])
 @pytest.mark.parametrize("layout", ["nhwc", "nhwcnc"])
-def test_the_access_over_both_orders_is_the_kernels(layout: str) -> None:
+def test_the_access_over_both_orders_is_the_kernels(layout: str, channels: int) -> None:
     """The bytes of the record's lanes are those that a warp of the generated kernel copies first."""
-    record = layout_order()
-    load = accesses(LAYER, _config(layout), layout, arch="sm_80").of("activation load")[0]
+    record = layout_order(channels)
+    load = accesses(record.workload, _config(layout), layout, arch="sm_80").of("activation load")[0]
     own = [record.bytes[layout][datum] for datum in record.lanes]
     assert own == list(load.addresses)
-    run = _traced(layout)
+    run = _traced(record.workload, layout)
     assert own in run
     assert own[::-1] not in run
 
@@ -143,9 +147,9 @@ def _config(layout: str) -> MmaConfig:
     return MmaConfig(1, 1, 4, 1, tile_height=1, chunk=1, layout=layout)
 
 
-def _traced(layout: str) -> list[list[int]]:
+def _traced(layer: str, layout: str) -> list[list[int]]:
     """Bytes that the lanes of each copy of a warp read of the activations."""
-    run = Kernel(plan_of(LAYER, _config(layout), "sm_80")).trace(blocks=(0,))
+    run = Kernel(plan_of(layer, _config(layout), "sm_80")).trace(blocks=(0,))
     assert run.trace is not None
     groups = [run.trace[group[group >= 0]] for group in warp_groups(run.trace, "copy")]
     mine = run.arguments.index("A")

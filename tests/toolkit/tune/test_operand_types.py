@@ -26,7 +26,7 @@ SPEC = "n8h14w14c64k64r3s3p1"
 INT4 = workload(SPEC)
 SPARSE = "w4a4:signed-2of4.signed"
 OTHERS = [workload(f"{SPEC}:{types}") for types in ("w1a2", "w1a1", "w1a1:plus", "w4a4", SPARSE,
-                                                     "w4a4o8:signed.signed.signed")]  # fmt: skip
+                                                     "w4a4o2:signed.signed.signed")]  # fmt: skip
 PRODUCTS = [gemm(64, 96, 128), gemm(64, 96, 128).convolution, gemm(64, 96, 128, "w1a2")]
 DIFFERENT = [INT4, *OTHERS, *PRODUCTS]
 

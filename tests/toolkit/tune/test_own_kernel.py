@@ -199,7 +199,7 @@ def test_each_process_has_a_gpu_of_its_own(tmp_path, monkeypatch):
             ExecutorRunner(more, own_kernels.on_one_of_two_gpus, at_once=1)
 
 
-HOWTO = (Path(__file__).parents[3] / "docs/own_kernel.md").read_text(encoding="utf-8")
+HOWTO = (Path(__file__).parents[3] / "docs/howto/own_kernel.md").read_text(encoding="utf-8")
 BLOCKS = [part.split("```")[0] for part in HOWTO.split("```python\n")[1:]]
 
 

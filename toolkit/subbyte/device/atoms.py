@@ -28,6 +28,8 @@ class Atom:
     """Each word is split in registers into two words of signed bytes, ``w << 4`` and ``w``, masked with 0xF0F0F0F0:
     the values times 16, even channels first. The order of channels is permuted alike in A and B."""
     minimum_sm: int
+    weights_unpacked: bool = False
+    """Words of weights alone are split so, each into bytes of two column tiles: activations are bytes in memory."""
 
     def with_activations(self, signed: bool, first: bool = True) -> Atom:
         """The same instruction for activations that are ``signed`` or not; they are its ``first`` operand (A) or the
@@ -45,8 +47,8 @@ class Atom:
 
     @property
     def scale_log2(self) -> int:
-        """The accumulators hold the sum times two to this power: 16 * 16 when unpacked."""
-        return UNPACKED_LOG2 if self.unpacked else 0
+        """The accumulators hold the sum times two to this power: 16 * 16 when unpacked, 16 of weights alone."""
+        return UNPACKED_LOG2 if self.unpacked else UNPACKED_LOG2 // 2 if self.weights_unpacked else 0
 
     @property
     def accumulators(self) -> int:
@@ -67,6 +69,17 @@ ATOMS = {
     )
 }
 
+BYTE_ATOMS = {
+    atom.name: atom
+    for atom in (
+        Atom("s8.m8n8k16", "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32", 1, 1, False, 75),
+        Atom("s8.m16n8k16", "mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32", 2, 1, False, 80),
+        Atom("s8.m16n8k32", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", 2, 2, False, 80),
+    )
+}
+"""For activations of 8 bits, which come from memory as they are multiplied. A fragment is one 8 x 16 block of bytes:
+lane ``4*row + j`` holds channels ``4j .. 4j+3`` of ``row``, which is again both storage order and operand order."""
+
 UNPACKED_LOG2 = 8
 """Sums of an unpacked atom are of values times 16 on both sides: times two to this power."""
 
@@ -80,3 +93,9 @@ def atom(name: str, arch: Arch) -> Atom:
         return ATOMS[arch.default_atom if name == "auto" else name]
     except KeyError:
         raise InvalidInput(f"unknown atom {name!r}: {did_you_mean(name, ['auto', *ATOMS])}") from None
+
+
+def byte_atom(arch: Arch, blocks: int, weight_bits: int) -> Atom:
+    """The atom for ``blocks`` blocks of 16 channels of 8-bit activations and weights of 4 or 8 bits."""
+    name = "s8.m8n8k16" if int(arch.name[3:5]) < 80 else "s8.m16n8k16" if blocks % 2 else "s8.m16n8k32"
+    return replace(BYTE_ATOMS[name], weights_unpacked=weight_bits == 4)

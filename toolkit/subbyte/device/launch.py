@@ -10,7 +10,7 @@ from typing import Any
 from subbyte.errors import InvalidInput
 from subbyte.former import FormerFields, written
 
-_BYTES = {"int8": 1, "uint16": 2}
+_BYTES = {"int8": 1, "uint8": 1, "uint16": 2}
 """Of an element, by dtype; of others four. The narrow ones are values that a conversion reads or writes."""
 
 

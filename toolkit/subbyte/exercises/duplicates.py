@@ -122,7 +122,7 @@ def check_loads(loads: Callable[[ConvWorkload, tuple[int, int]], int]) -> Feedba
 def about_loads(answer: Any, w: ConvWorkload, tile: tuple[int, int]) -> str:
     """What a wrong number of loads looks like; empty when it looks like no known mistake."""
     record = duplicates(w, tile)
-    no_stride, no_dilation = (replace(w, **{name: 1}, name="") for name in ("stride", "dilation"))
+    no_stride, no_dilation = replace(w, stride=1, name=""), replace(w, dilation=1, name="")
     plain = replace(no_stride, dilation=1)
     height, width = ((t - 1) * w.stride + (k - 1) * w.dilation + 1 for t, k in zip(tile, (w.r, w.s), strict=True))
     beyond = (tile[0] * w.stride + (w.r - 1) * w.dilation) * (tile[1] * w.stride + (w.s - 1) * w.dilation)
@@ -150,12 +150,12 @@ def about_loads(answer: Any, w: ConvWorkload, tile: tuple[int, int]) -> str:
 def check_tile(tile: Sequence[int], workload: ConvWorkload | str = CASES[0][0]) -> Feedback:
     """Check the choice of a tile of 16 output pixels, (rows, columns), that loads the fewest input pixels."""
     try:
-        height, width = tile
-        whole = all(isinstance(one, Integral) and not isinstance(one, bool) for one in (height, width))
-    except (TypeError, ValueError):
-        whole = False
-    if not whole:
+        sides: list[Any] = list(tile)
+    except TypeError:
+        sides = []
+    if len(sides) != 2 or not all(isinstance(one, Integral) and not isinstance(one, bool) for one in sides):
         return Feedback(False, f"Give two whole numbers, (rows, columns), not {short(tile)}.")
+    height, width = map(int, sides)
     if height < 1 or width < 1 or height * width != TILE_PIXELS:
         return Feedback(False, f"{height} x {width} is {height * width} pixels; the tile must have {TILE_PIXELS}.")
     counts = {

@@ -11,6 +11,7 @@ from subbyte.errors import BuildFailed, InvalidInput, Unsupported, shown
 from subbyte.kernel.default import own_default
 from subbyte.kernel.execute import device_arch
 from subbyte.kernel.kernel import Kernel, build
+from subbyte.kernel.placed import converted
 from subbyte.kernel.resident import gpu_of, resident_layer
 from subbyte.numerics import Requantization, Thresholds
 from subbyte.spaces.configuration import Configuration
@@ -43,7 +44,8 @@ def conv2d(
     placed there first; those of the last 32 layers stay. Each call compares them, and weights on a GPU are fetched for
     that, which waits for it: :meth:`Kernel.on_device` places them once, and its calls look at no weights.
 
-    Any other ``x``, and values of other types, go through :meth:`Kernel.run`, which checks every value, on
+    So are values of 8 bits (``precision="w8a8"``, uint8, or ``"w8a8:signed.signed"``, int8). Any other ``x``, and
+    values of other types, go through :meth:`Kernel.run`, which checks every value, on
     ``device``: ``auto``, ``cuda:0`` or ``emulator`` (to which an x on a GPU goes too, through the host). ``arch``
     defaults to that of the GPU used (``sm_90a`` on the CPU), ``config`` to the user's own find on this GPU, of any
     family, else the best one known. ``precision``, such as ``"w1a2"``, says that values are of other types. Kernels are
@@ -78,7 +80,7 @@ def conv2d(
     pad = int(pad)
     workload = ConvWorkload(n, h, width, c, k, r, s, pad, stride, dilation, precision=types)
     output = SUMS if requant is None else types.output.name
-    resident = gpu_of(x, device, arch) if types == INT4 else None
+    resident = gpu_of(x, device, arch) if types == INT4 or converted(types) else None
     if resident is not None:
         layer = resident_layer(workload, w, requant, resident, config, output)
         if layer is not None:

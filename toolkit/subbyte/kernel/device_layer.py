@@ -49,6 +49,8 @@ class Ends:
     unpack: Program | None
     reason: str = ""
     pack_alignment: int = VECTOR
+    accepts: str = "int8"
+    """The dtype of the values that go in."""
 
 
 @dataclass
@@ -71,10 +73,11 @@ class DeviceLayer:
     """Layers that lie on a device, ready to be called with arrays there. Made by :meth:`Kernel.on_device`,
     :meth:`Chain.on_device` and :func:`subbyte.load_chain`.
 
-    A call takes ``x`` [N,H,W,C] of int8 values (int4), or the packed words of the first kernel's input, int32 or
-    uint32, and gives values [N,P,Q,K], int8 (or int32 sums), or with ``packed`` the words of the last kernel's output;
-    without it, what ``x`` was. It enqueues its launches and returns: nothing is waited for, so a CUDA graph can capture
-    it, and values are not looked at (those beyond -8..7 become the nearest). :meth:`Kernel.run` is the checking path.
+    A call takes ``x`` [N,H,W,C] of int8 values (uint8 of a layer that takes uint8), or the packed words of the first
+    kernel's input, int32 or uint32, and gives values [N,P,Q,K], int8 (uint8, int32 sums), or with ``packed`` the words
+    of the last kernel's output; without it, what ``x`` was. It enqueues its launches and returns: nothing is waited
+    for, so a CUDA graph can capture it, and values are not looked at (those beyond -8..7 become the nearest).
+    :meth:`Kernel.run` is the checking path.
     """
 
     def __init__(self, links: Sequence[Link], place: Place, ends: Ends) -> None:
@@ -146,14 +149,14 @@ class DeviceLayer:
         if seen.dtype in WORDS and prod(seen.shape) == prod(self._first.shape):
             _check_dense(seen, "x", VECTOR)
             return True
-        if seen.dtype == "int8" and seen.shape == self.ends.takes:
+        if seen.dtype == self.ends.accepts and seen.shape == self.ends.takes:
             if self._pack is None:
-                raise InvalidInput(f"x is int8 {list(seen.shape)}: {self.ends.reason}; give packed words")
+                raise InvalidInput(f"x is {seen.dtype} {list(seen.shape)}: {self.ends.reason}; give packed words")
             _check_dense(seen, "x", self.ends.pack_alignment)
             return False
         raise InvalidInput(
-            f"x is {seen.dtype} {list(seen.shape)}: must be int8 {list(self.ends.takes)} [N,H,W,C], or packed words in "
-            f"{self._first.form}, int32 or uint32 {list(self._first.shape)}"
+            f"x is {seen.dtype} {list(seen.shape)}: must be {self.ends.accepts} {list(self.ends.takes)} [N,H,W,C], or "
+            f"packed words in {self._first.form}, int32 or uint32 {list(self._first.shape)}"
         )
 
     def _check_place(self, seen: Seen, name: str) -> None:

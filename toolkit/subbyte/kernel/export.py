@@ -58,8 +58,8 @@ def export(kernel: Kernel, folder: Path) -> list[Path]:
             f"export of {plan.workload}: C headers are not written for kernels that add values ({kernel.output}); take "
             f"one of output {base_of(kernel.output)}"
         )
+    types = plan.workload.precision
     if missing := [name for name in _names(plan) if name not in _sections(plan)]:
-        types = plan.workload.precision
         raise Unsupported(
             f"export of {plan.workload}: C headers are written for {INT4}, not for {types} (its family gives no "
             f"{', '.join(missing)})"

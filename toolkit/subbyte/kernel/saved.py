@@ -111,6 +111,8 @@ def save_chain(chain: Chain, path: str | Path, texts: bool = True) -> Path:
         "arch": chain.kernels[0].arch, "layers": layers, "takes": ends.takes, "returns": ends.returns,
         "gives": ends.gives, "reason": ends.reason, "pack_alignment": ends.pack_alignment,
     }  # fmt: skip
+    if ends.accepts != Ends.accepts:
+        said["accepts"] = ends.accepts
     for name, program in (("pack", ends.pack), ("unpack", ends.unpack)):
         if program is not None:
             arrays |= _program_arrays(name, program, texts)
@@ -166,7 +168,8 @@ def _chain(said: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], what: st
         layers.append({name: str(layer[name]) for name in ("workload", "config", "output")})
     pack, unpack = (_program(name, said[name], arrays) if name in said else None for name in ("pack", "unpack"))
     takes, returns = (tuple(int(size) for size in said[name]) for name in ("takes", "returns"))
-    ends = Ends(takes, returns, said["gives"], pack, unpack, said["reason"], int(said["pack_alignment"]))  # type: ignore[arg-type]
+    accepts = str(said.get("accepts", Ends.accepts))
+    ends = Ends(takes, returns, said["gives"], pack, unpack, said["reason"], int(said["pack_alignment"]), accepts)  # type: ignore[arg-type]
     return SavedChain(str(said["arch"]), tuple(layers), tuple(links), ends)
 
 

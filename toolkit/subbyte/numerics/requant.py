@@ -29,8 +29,11 @@ MOST_SCALED = 31
 """Largest power of two that a matrix instruction may multiply sums by."""
 FIXED_SHIFT = 24
 """Largest shift of the fixed form behind an atom that scales by 2^8."""
+FIXED_SHIFTS = (FIXED_SHIFT, 28, 32)
+"""Of outputs of more than four bits: also the largest behind atoms that scale by 2^4, and that do not."""
 FIXED_TOLERANCE = 2.0**-9
-"""Relative error of a scale up to which the fixed form is preferred: 1/64 of a step at the end of the int4 range."""
+"""Relative error of a scale up to which the fixed form is preferred: 1/64 of a step at the end of the int4 range; of an
+output with more bits so much less."""
 
 _WHOLE_RANGE: Any = None
 _INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
@@ -178,15 +181,24 @@ class Requantization:
         """The dyadic requantization nearest to ``y = (acc + bias) * scale``, scale a number or real [K].
 
         K is the length of scale or bias, ``k``, or the workload's; the output's type is given, the workload's, or int4.
-        Shift 24, which every kernel's fixed form takes, if no scale is then off by more than 2^-9; otherwise
-        multipliers have 31 bits. The largest relative error is in ``scale_error``. ``added``: the scale of a residual
-        r, a number or real [K], for ``y = (acc + bias) * scale + r * added``. Raises InvalidInput.
+        Shift 24, which every kernel's fixed form takes, if no scale is then off by more than 2^-9 (of 8-bit outputs
+        2^-13, and 28 and 32 are tried too, which kernels on bytes take); otherwise multipliers have 31 bits. The
+        largest relative error is in ``scale_error``. ``added``: the scale of a residual r, a number or real [K], for
+        ``y = (acc + bias) * scale + r * added``. Raises InvalidInput.
         """
         flag(relu, "relu")
         scales = _scales(scale, bias, k, workload)
         biases = _int32("bias", bias, scales.size)
-        pairs = [(round(math.ldexp(float(value), FIXED_SHIFT)), FIXED_SHIFT) for value in scales]
-        within = all(_error(*pair, float(v)) <= FIXED_TOLERANCE for pair, v in zip(pairs, scales, strict=True))
+        made_for = output or (INT4 if workload is None else workload.precision).output
+        check_output(made_for)
+        tolerance = math.ldexp(FIXED_TOLERANCE, min(0, INT4.output.bits - made_for.bits))
+        wide = made_for.bits > INT4.output.bits and added is None
+        shifts = FIXED_SHIFTS if wide else (FIXED_SHIFT,)
+        for shared in shifts:
+            pairs = [(round(math.ldexp(float(value), shared)), shared) for value in scales]
+            within = all(_error(*pair, float(v)) <= tolerance for pair, v in zip(pairs, scales, strict=True))
+            if within:
+                break
         if added is not None:
             factors = _factors(added, scales.size)
             if not within or np.abs(factors).max() > 1.0:
@@ -196,7 +208,6 @@ class Requantization:
             pairs = [_dyadic(float(value)) for value in scales]
         multiplier, shift = (np.array(column, dtype=np.int32) for column in zip(*pairs, strict=True))
         error = max(_error(*pair, float(value)) for pair, value in zip(pairs, scales, strict=True))
-        made_for = output or (INT4 if workload is None else workload.precision).output
         residual = None if added is None else np.rint(np.ldexp(factors, shift)).astype(np.int32)
         return cls(biases, multiplier, shift, _clip_for(relu, made_for), error, made_for, residual)
 

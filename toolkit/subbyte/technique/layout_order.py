@@ -13,7 +13,9 @@ from itertools import product
 
 import numpy as np
 
+from subbyte.arguments import checked
 from subbyte.device.memory import SECTOR, sectors
+from subbyte.errors import InvalidInput
 from subbyte.families.registry import usual
 from subbyte.numerics.layout import BLOCK_WORDS, relayout
 from subbyte.technique.accesses import Access, accesses
@@ -23,8 +25,9 @@ from subbyte.workload.conv import BATCH_GROUP
 
 LAYOUTS = ("nhwc", "nhwcnc")
 DATUM_BYTES = 4 * BLOCK_WORDS
-LAYER = "n8h1w4c64k32r1s1p0"
-"""Four pixels of 8 images and 64 channels: 1024 bytes, small enough to see all of it."""
+MOST_CHANNELS = 64
+LAYER = "n8h1w4c{channels}k32r1s1p0"
+"""Four pixels of 8 images and 32 or 64 channels: at most 1024 bytes, small enough to see all of it."""
 _KNOBS = {"blk_row_warps": 1, "blk_col_warps": 1, "warp_row_tiles": 4, "warp_col_tiles": 1, "tile_height": 1,
           "chunk": 1}  # fmt: skip
 
@@ -62,17 +65,24 @@ class LayoutOrder(InfoRecord):
         return self.bytes[layout][datum] // SECTOR
 
 
-def layout_order() -> LayoutOrder:
-    """The input of a small layer in NHWC and NHWCnc, and the first load of a warp of its kernel."""
-    found = workload_named(LAYER)
+@checked
+def layout_order(channels: int = MOST_CHANNELS) -> LayoutOrder:
+    """The input of a small layer in NHWC and NHWCnc, and the first load of a warp of its kernel.
+
+    ``channels``: 32 or 64. More lie farther apart, with nothing else to see. Raises InvalidInput for another number.
+    """
+    if channels not in (MOST_CHANNELS // 2, MOST_CHANNELS):
+        raise InvalidInput(f"channels {channels}: orders are shown of 32 or 64 channels")
+    layer = LAYER.format(channels=channels)
+    found = workload_named(layer)
     blocks = found.channel_blocks
     data = tuple(product(range(BATCH_GROUP), range(found.w), range(blocks)))
-    loads = {name: _load(name) for name in LAYOUTS}
+    loads = {name: _load(layer, name) for name in LAYOUTS}
     first = loads[LAYOUTS[0]]
     axes = [first.axes.index(axis) for axis in ("image", "column", "channel block")]
     asked = [tuple(place[axis] for axis in axes) for place in first.places if place is not None]
     return LayoutOrder(
-        workload=LAYER,
+        workload=layer,
         pixels=found.w,
         blocks=blocks,
         data=data,
@@ -83,9 +93,9 @@ def layout_order() -> LayoutOrder:
     )
 
 
-def _load(layout: str) -> Access:
+def _load(layer: str, layout: str) -> Access:
     config = usual().plain.with_values(_KNOBS)
-    return accesses(LAYER, config, layout, arch="sm_80").of("activation load")[0]
+    return accesses(layer, config, layout, arch="sm_80").of("activation load")[0]
 
 
 def _bytes(layout: str, pixels: int, blocks: int) -> tuple[int, ...]:

@@ -209,6 +209,12 @@ def pack_int4(target: Any, high: Any, low: Any, signed: bool) -> None:
     emit(pack(target, high, low, target))
 
 
+def pack_int8(target: Any, high: Any, low: Any, signed: bool) -> None:
+    """``target = target << 16 | sat(high) << 8 | sat(low)``, saturated to -128..127 or to 0..255."""
+    pack = T.ptx.cvt_pack.sat.s8.s32.b32 if signed else T.ptx.cvt_pack.sat.u8.s32.b32
+    emit(pack(target, high, low, target))
+
+
 def multiply_add(target: Any, a: Any, b: Any, c: Any) -> None:
     """``target = a * b + c`` in binary32, rounded once, denormal numbers included."""
     emit(T.ptx["fma.rn.f32"](target, a, b, c))

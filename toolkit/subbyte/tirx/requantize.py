@@ -8,6 +8,7 @@ from tvm.script import tirx as T
 
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, registers
+from subbyte.workload.operand import SIGNED
 
 SIGNS = 0x88888888
 """The upper bit of every int4 value: the difference between v and v + 8."""
@@ -17,8 +18,8 @@ UNBOUNDED = (-(1 << 31), (1 << 31) - 1)
 
 
 def signed_output(plan: Any) -> bool:
-    """Whether the values that a kernel gives have a sign."""
-    return bool(plan.workload.precision.output.least < 0)
+    """Whether the codes that a kernel gives have a sign."""
+    return bool(plan.workload.precision.output.encoding == SIGNED)
 
 
 def requantize(
@@ -46,7 +47,7 @@ def requantize(
         if residual is not None:
             product = product + T.cast(residual, "int64") * factor[0]
         rounded = (product + (T.int64(1) << (shift - T.int64(1)))) >> shift
-        least, most = min(low, -128), max(high, 127)
+        least, most = min(low, -128), max(high, 127)  # the instruction that packs saturates 32 bits
         result = T.cast(T.max(T.min(rounded, T.int64(most)), T.int64(least)), "int32")
     if low > ends[0]:
         result = T.max(result, T.int32(low))

@@ -8,11 +8,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload, ceil_div
-from subbyte.workload.operand import SIGNED, UNSIGNED, Operand
+from subbyte.workload.operand import OFFSET, SIGNED, UNSIGNED, Operand
 from subbyte.workload.precision import INT4, ZERO, Precision
 
 FOUR_BITS = (INT4.activations, Operand(4, UNSIGNED))
 """Types of activations that a matrix instruction takes as nibbles or, unpacked, as bytes times 16."""
+BYTE_WEIGHTS = tuple(Operand(bits, encoding) for bits in (4, 8) for encoding in (SIGNED, OFFSET))
+"""Types of weights beside activations of 8 bits: both encodings have the values of int4 or int8."""
+WHOLE = (SIGNED, UNSIGNED, OFFSET)
+"""Encodings whose codes an instruction multiplies whole, with or without a zero point."""
 LARGEST_KERNEL = 7
 STRIDES = (1, 2)
 DILATIONS = (1, 2)
@@ -55,7 +59,30 @@ def four_bits_alone(workload: ConvWorkload) -> str | None:
     fits = types.weights == INT4.weights and types.padding == ZERO
     if fits and types.activations in FOUR_BITS and types.output in FOUR_BITS:
         return None
-    return f"operands: these kernels compute {INT4}, or with uint4 activations or outputs, not {types.text} ({types})"
+    whole = "" if _not_whole(types) else "; those on mma.sync take 8-bit activations and outputs, and zero points"
+    said = f"{INT4}, or with uint4 activations or outputs, not {types.text} ({types})"
+    return f"operands: these kernels compute {said}{whole}"
+
+
+def whole_codes(workload: ConvWorkload) -> str | None:
+    """Why kernels that multiply codes of 4 or 8 bits whole do not take the workload's operands; None when they do.
+
+    Activations of 4 bits beside int4 weights, of 8 bits beside weights of 4 or 8; both, and outputs, are signed or
+    unsigned, with or without a zero point.
+    """
+    reason, types = four_bits_alone(workload), dense_types(workload.precision)
+    if reason is None or not _not_whole(types):
+        return None
+    if types.activations.bits != 8:
+        return reason
+    return f"{reason}; beside 8-bit activations they take int8 or int4 weights, outputs of 4 or 8 bits, padding zero"
+
+
+def _not_whole(types: Precision) -> bool:
+    a, w, o = types.activations, types.weights, types.output
+    weights = (INT4.weights,) if a.bits == 4 else BYTE_WEIGHTS
+    sides = all(one.bits in (4, 8) and one.encoding in WHOLE for one in (a, o))
+    return not (sides and w in weights and types.padding == ZERO)
 
 
 def int4_twin(workload: ConvWorkload) -> ConvWorkload | None:

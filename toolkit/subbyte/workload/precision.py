@@ -31,8 +31,9 @@ class Precision:
     ``Precision.of("w1a2")`` is one from its text. ``output`` is the activations' type (dense) unless given. ``padding``
     is ``zero``, ``minus`` or ``plus``: 0 also where the activations have no such value (bipolar: a float network's zero
     padding), their least or their largest value (of one bipolar bit -1 and 1). Of unsigned types ``minus`` is 0 as
-    well. Kernels of one padding are never those of another: it is compared, and written, with the types. Raises
-    InvalidInput.
+    well. Where activations have a zero point z (``w8a8:signed.offset-z37``: codes 0 to 255 stand for the code less 37)
+    pixels beyond the border hold the code z. Kernels of one padding are never those of another: it is compared, and
+    written, with the types. Raises InvalidInput.
     """
 
     weights: Operand

@@ -105,13 +105,17 @@ def _tensor(record: LayoutOrder, asked: set[int], chosen: int) -> list[str]:
     for image in range(len(record.data) // (record.pixels * record.blocks)):
         parts.append(text(TENSOR_X - 8, TENSOR_Y + image * CELL_H + 14, f"image {image}", "s e"))
     below = TENSOR_Y + len(record.data) / (record.pixels * record.blocks) * CELL_H + 16
-    parts.append(text(TENSOR_X, below, "in a pixel: channels 0 to 31, then (paler) 32 to 63", "s"))
+    parts.append(text(TENSOR_X, below, _channels_in_words(record.blocks), "s"))
     x = TENSOR_X + record.pixels * wide + 14
     for i, words in enumerate(
         ("A warp asks for channels", "0 to 31 of four pixels:", "lane after lane,", "8 images each.")
     ):
         parts.append(text(x, TENSOR_Y + 16 + 18 * i, words, "t"))
     return parts
+
+
+def _channels_in_words(blocks: int) -> str:
+    return "in a pixel: channels 0 to 31" + ", then (paler) 32 to 63" * (blocks > 1)
 
 
 def _strip(record: LayoutOrder, layout: str, y: float, step: int, chosen: int) -> list[str]:

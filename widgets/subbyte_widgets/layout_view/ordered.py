@@ -7,9 +7,10 @@ from typing import Any
 
 import traitlets
 
+from subbyte.technique.layout_order import MOST_CHANNELS, layout_order
 from subbyte.technique.layout_order import LayoutOrder as Record
-from subbyte.technique.layout_order import layout_order
 from subbyte_widgets._base import refuse_outside, script
+from subbyte_widgets._selection import Choice
 from subbyte_widgets._stepper import PLAYER, Stepper, style
 from subbyte_widgets.layout_view.order import cell_places, count_in_words, order_svg, sentence
 from subbyte_widgets.svg import standalone
@@ -34,9 +35,22 @@ class LayoutOrder(Stepper):
     def __init__(self, **options: Any) -> None:
         self.record: Record = layout_order()
         super().__init__(**options)
-        self.data = self._page_data(self.record)
-        self.alternative = f"{self.record.title()}. One datum is 16 bytes, one sector 32."
+        self.show(self.record)
         refuse_outside(self, {name: options[name] for name in ("step", "datum") if name in options})
+
+    def show(self, record: Record) -> None:
+        """Draw the orders of another tensor."""
+        with self.hold_sync():
+            self.record, self.data, self.error = record, self._page_data(record), ""
+            self.datum = self.datum if self.datum < len(record.data) else -1
+            self.alternative = f"{record.title()}. One datum is 16 bytes, one sector 32."
+
+    def turn_to(self, choice: Choice) -> None:
+        """Draw as many channels as the selected layer has, 64 at most."""
+        channels = 32 * min(choice.workload.channel_blocks, MOST_CHANNELS // 32)
+        self.show(layout_order(channels))
+        more = choice.workload.c > channels
+        self.note = f"Drawn with {channels} of {choice.workload.c} channels: the others lie farther on." if more else ""
 
     @property
     def steps(self) -> int:
@@ -60,4 +74,5 @@ class LayoutOrder(Stepper):
 
     def to_svg(self) -> str:
         """The present step as a picture that stands alone; before the first lane, all of them."""
+        self.catch_up()
         return standalone(order_svg(self.record, self.step or self.steps, self.datum), STYLE)

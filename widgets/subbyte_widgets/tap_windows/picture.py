@@ -114,13 +114,13 @@ def _multiply(record: TapAddresses, tap: Tap, y: float) -> list[str]:
     box: dict[str, Any] = {"y": y + 8, "height": 30, "rx": 5}
     return [
         element("rect", x=LEFT, width=WIDE - 2 * LEFT, y=y, height=46, rx=6, class_="instruction"),
-        text(LEFT + 6, y + 28, "wgmma:", "b"),
-        element("rect", x=74, width=212, class_="operand weights", **box),
-        text(180, y + 28, f"registers: weights of tap ({tap.r}, {tap.s})", "s m"),
+        text(LEFT + 6, y + 28, "sums +=", "b"),
+        element("rect", x=80, width=206, class_="operand weights", **box),
+        text(183, y + 28, f"registers: weights of tap ({tap.r}, {tap.s})", "s m"),
         text(294, y + 28, TIMES, "m"),
         element("rect", x=302, width=292, class_="operand", **box),
         text(448, y + 28, f"shared memory: {record.width} pixels from byte {tap.start:,} on", "s m"),
-        text(602, y + 28, f"{ARROW} added to the sums", "s"),
+        text(602, y + 28, f"{ARROW} in one wgmma", "s"),
     ]
 
 

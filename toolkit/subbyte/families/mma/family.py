@@ -20,7 +20,7 @@ from subbyte.families.mma.plan import BLOCK_WORDS, Plan
 from subbyte.families.mma.rules import hopeless, why_not
 from subbyte.families.mma.space import Space, held_fields
 from subbyte.families.mma.values import value_lists
-from subbyte.families.mma.weights import VECTORS, prepare_weights
+from subbyte.families.mma.weights import weights_of_form
 from subbyte.families.topic import Topic
 from subbyte.info_record import InfoRecord
 from subbyte.spaces.configuration import Configuration
@@ -123,11 +123,11 @@ class MmaFamily(Family):
     @property
     def sources(self) -> tuple[Path, ...]:
         """What decides the generated text."""
-        return (_HERE / "emit", _HERE / "plan.py", _HERE / "tile.py", _HERE / "config.py")
+        return (_HERE / "emit", *(_HERE / name for name in ("plan.py", "operand_sizes.py", "tile.py", "config.py")))
 
     def weight_words(self, form: str, w: NDArray[np.int8]) -> NDArray[np.uint32] | None:
         """Weights [K,R,S,C] for loads of so many words; None for a form of another family."""
-        return prepare_weights(w, int(form)) if form in map(str, VECTORS) else None
+        return weights_of_form(form, w)
 
     def export(self, plan: AnyPlan) -> ExportParts:
         """What a C header of the kernel needs."""

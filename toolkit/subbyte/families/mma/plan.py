@@ -16,24 +16,23 @@ from typing import Any
 
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
-from subbyte.device.atoms import Atom, atom
+from subbyte.device.atoms import Atom, atom, byte_atom
 from subbyte.device.launch import Argument, Launch
 from subbyte.families.mma.config import MmaConfig
+from subbyte.families.mma.operand_sizes import BLOCK_WORDS, OperandSizes
 from subbyte.families.mma.tile import choose_tile
 from subbyte.families.shared.axis import Axis, Index
 from subbyte.numerics.fusion import ADDED, Fusion
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
-from subbyte.workload.operand import Operand
+from subbyte.workload.operand import SIGNED, Operand
 from subbyte.workload.precision import SUMS
 
-BLOCK_WORDS = 32
-"""32-bit words of one 8 x 32 block of int4 values."""
 COPY_WORDS = 4
 """Words moved by one 16-byte copy."""
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(OperandSizes):
     """Everything about one kernel that can be known before generating it.
 
     ``stored`` is ``s4``, packed activations; ``s8`` is a control that keeps what the unpacked atom multiplies, signed
@@ -53,8 +52,11 @@ class Plan:
     @cached_property
     def atom(self) -> Atom:
         """The matrix instruction."""
-        signed = self.workload.precision.activations.least < 0
-        return atom(self.config.atom, self.arch).with_activations(signed)
+        types = self.workload.precision
+        found = atom(self.config.atom, self.arch)
+        if self.bytes_in:
+            found = byte_atom(self.arch, self.workload.channel_blocks, types.weights.bits)
+        return found.with_activations(types.activations.encoding == SIGNED)
 
     @cached_property
     def tile(self) -> tuple[int, int]:
@@ -92,12 +94,12 @@ class Plan:
     @property
     def column_blocks(self) -> int:
         """Blocks along the (padded) output channels."""
-        return self.workload.filter_blocks * 4 // self.column_tiles
+        return self.filters // 8 // self.column_tiles
 
     @property
     def vector(self) -> int:
         """Column tiles whose weight words a lane loads together."""
-        return min(self.config.warp_col_tiles, 4)
+        return min(max(self.config.warp_col_tiles // self.tiles_together, 1), 4)
 
     @property
     def pairs(self) -> int:
@@ -253,7 +255,7 @@ class Plan:
     @property
     def weight_words(self) -> int:
         """Words of one stage's weights, ordered [channel block][tap][column group][32 lanes][vector]."""
-        return self.config.chunk * self.taps_staged * self.column_tiles * BLOCK_WORDS
+        return self.config.chunk * self.taps_staged * (self.column_tiles // self.tiles_together) * BLOCK_WORDS
 
     @property
     def stage_words(self) -> int:
@@ -317,19 +319,28 @@ class Plan:
     def output_word(self, group: Index, p: Index, q: Index, tile: Index, image: Index) -> Index:
         """Word index in the packed output of 8-channel tile ``tile`` at pixel (p, q) of an image."""
         w = self.workload
+        if self.bytes_out:
+            return _word(self.config.layout, w.p, w.q, w.filter_blocks, group, p, q, tile // 2, image) + tile % 2 * 2
         return _word(self.config.layout, w.p, w.q, w.filter_blocks, group, p, q, tile // 4, image) + tile % 4
+
+    def added_word(self, group: Index, p: Index, q: Index, tile: Index, image: Index) -> Index:
+        """First word of the 32 channels with a tile in a tensor of the output's sizes, as values of four bits."""
+        w = self.workload
+        if not self.bytes_out:
+            return self.output_word(group, p, q, tile // 4 * 4, image)
+        return _word(self.config.layout, w.p, w.q, ceil_div(self.filters, 32), group, p, q, tile // 4, image)
 
     def weight_copy(self, copy: Index) -> tuple[Index, Index, Index]:
         """Channel block (within the chunk), tap and word offset within the block's columns of a weight copy."""
-        run = self.column_tiles * BLOCK_WORDS // COPY_WORDS
+        run = self.column_tiles // self.tiles_together * BLOCK_WORDS // COPY_WORDS
         block_tap = copy // run
         return block_tap // self.taps_staged, block_tap % self.taps_staged, copy % run * COPY_WORDS
 
     def weight_word(self, block: Index, tap: Index, column_block: Index) -> Index:
         """Word index in the prepared weights of a channel block, tap and block column's first tile."""
         taps = self.workload.r * self.workload.s
-        tiles = self.workload.filter_blocks * 4
-        return ((block * taps + tap) * tiles + column_block * self.column_tiles) * BLOCK_WORDS
+        tiles, together = self.filters // 8 // self.tiles_together, self.column_tiles // self.tiles_together
+        return ((block * taps + tap) * tiles + column_block * together) * BLOCK_WORDS
 
     # ---- launch ---------------------------------------------------------------------------------------------------
 
@@ -360,15 +371,16 @@ class Plan:
         arguments = [Argument("A", "uint32", (words,), "in", form)]
         if self.output != SUMS:
             arguments.append(Argument("Out", "uint32", (out,), "out", layout))
-            parameters = self.parameter_rows * w.filter_blocks * 32
+            parameters = self.parameter_rows * self.filters
             arguments.append(Argument("Prm", "int32", (parameters,), "in", self.parameter_form))
             if self.added is not None:
-                words = out * self.added.bits // 4
+                blocks = ceil_div(self.filters, 32)
+                words = images * w.p * w.q * blocks * COPY_WORDS * self.added.bits // 4
                 arguments.append(Argument("Res", "uint32", (words,), "in", layout))
         else:
-            arguments.append(Argument("Out", "int32", (out * 8,), "out", layout))
-        words = w.channel_blocks * w.r * w.s * w.filter_blocks * 4 * BLOCK_WORDS
-        arguments.append(Argument("Wt", "uint32", (words,), "in", str(self.vector)))
+            arguments.append(Argument("Out", "int32", (out * self.word_values,), "out", layout))
+        words = self.correction_base + (self.filters if self.zero_point else 0)
+        arguments.append(Argument("Wt", "uint32", (words,), "in", self.weight_form))
         grid = (w.batch_groups * prod(self.pixel_tiles), self.column_blocks, 1)
         return Launch("conv_kernel", grid, (self.config.threads, 1, 1), self.shared_bytes, tuple(arguments))
 

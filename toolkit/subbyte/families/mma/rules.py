@@ -15,7 +15,7 @@ from subbyte.device.arch import Arch
 from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.plan import Plan
 from subbyte.workload.conv import ConvWorkload
-from subbyte.workload.coverage import four_bits_alone, largest_tensor, sum_limit, too_large, warp_limit
+from subbyte.workload.coverage import largest_tensor, sum_limit, too_large, warp_limit, whole_codes
 
 REGISTER_OVERHEAD = 40
 """Registers for addresses, loop state and temporaries, beside accumulators and fragments."""
@@ -30,7 +30,7 @@ SPILLS = Path(__file__).with_name("spills.json")
 
 
 def _operands(plan: Plan) -> str | None:
-    return four_bits_alone(plan.workload)
+    return whole_codes(plan.workload)
 
 
 def _sizes(plan: Plan) -> str | None:
@@ -43,6 +43,10 @@ def _coverage(plan: Plan) -> str | None:
 
 
 def _atom(plan: Plan) -> str | None:
+    if plan.bytes_in and plan.config.atom not in ("auto", "s8.m16n8k32"):
+        return f"atom: {plan.config.atom} multiplies values of 4 bits; of 8 bits leave it at auto"
+    if plan.bytes_in and plan.config.atom == "s8.m16n8k32" != plan.atom.name:
+        return f"atom: this layer has {plan.atom.name} on {plan.arch.name}; leave it at auto"
     if int(plan.arch.name[3:5]) < plan.atom.minimum_sm:
         return f"atom: {plan.atom.name} needs sm_{plan.atom.minimum_sm} or later, not {plan.arch.name}"
     if plan.stored != "s4" and not plan.atom.unpacked:
@@ -59,7 +63,9 @@ def _index(plan: Plan) -> str | None:
 
 
 def _columns(plan: Plan) -> str | None:
-    channels = plan.workload.filter_blocks * 32
+    channels = plan.filters
+    if plan.config.warp_col_tiles % plan.tiles_together:
+        return "divisibility: weights of 4 bits beside bytes are stored for two column tiles: warp_col_tiles 2 or more"
     if plan.config.warp_col_tiles % 4 and plan.config.warp_col_tiles not in (1, 2):
         return (
             f"divisibility: warp_col_tiles {plan.config.warp_col_tiles} is not 1, 2 or a multiple of 4: words "
@@ -82,7 +88,8 @@ def _chunk(plan: Plan) -> str | None:
     blocks, config = plan.workload.channel_blocks, plan.config
     if blocks % config.chunk:
         return (
-            f"divisibility: chunk {config.chunk} does not divide {blocks} blocks of 32 input channels; "
+            f"divisibility: chunk {config.chunk} does not divide {blocks} blocks of "
+            f"{plan.workload.precision.activations.block} input channels; "
             f"chunk may be {_divisors(blocks)}"
         )
     turn = config.split_channels * plan.atom.blocks * config.unroll

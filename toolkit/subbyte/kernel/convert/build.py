@@ -40,7 +40,7 @@ class Conversion:
             return conversion_kernel(self.plan)
 
         plan = self.plan
-        fields = plan.kind, plan.form, plan.shape, plan.element, plan.axes, plan.signed
+        fields = plan.kind, plan.form, plan.shape, plan.element, plan.axes, plan.signed, plan.bits
         return cached_text(f"a conversion of {plan.form}", "convert", fields, plan.arch, self.launch, emitted)
 
     @cached_property
@@ -52,11 +52,11 @@ class Conversion:
 @lru_cache(maxsize=512)
 def packing(
     form: str, shape: tuple[int, int, int, int], arch: str, element: str = "int8", axes: str = NHWC,
-    signed: bool = True,
+    signed: bool = True, bits: int = 4,
 ) -> Conversion:  # fmt: skip
-    """Values [N,H,W,C] to int4 words of a form. int8 values beyond the type's range become its nearest; of real ones
-    ``Prm`` holds :func:`thresholds`. Raises InvalidInput, Unsupported."""
-    return Conversion(ConversionPlan(PACK, form, Shape(*shape), element, axes, arch, signed))
+    """Values [N,H,W,C] to int4 words of a form, or to words of 8-bit values, from int8 or uint8 ones. Those
+    beyond int4 become its nearest; of real ones ``Prm`` holds :func:`thresholds`. Raises InvalidInput, Unsupported."""
+    return Conversion(ConversionPlan(PACK, form, Shape(*shape), element, axes, arch, signed, bits))
 
 
 def quantizing(form: str, shape: tuple[int, int, int, int], arch: str, element: str, axes: str = NHWC) -> Conversion:
@@ -66,11 +66,12 @@ def quantizing(form: str, shape: tuple[int, int, int, int], arch: str, element: 
 
 @lru_cache(maxsize=512)
 def unpacking(
-    form: str, shape: tuple[int, int, int, int], arch: str, element: str = "int8", signed: bool = True
+    form: str, shape: tuple[int, int, int, int], arch: str, element: str = "int8", signed: bool = True, bits: int = 4
 ) -> Conversion:
-    """Words of a form to values [N,H,W,C], cropped: int4 words to int8, words of sums to int32. Raises InvalidInput,
+    """Words of a form to values [N,H,W,C], cropped: int4 words to int8, those of 8 bits to int8 or uint8, words of sums
+    to int32; ``bits`` are those of the output's type, sums too. Raises InvalidInput,
     Unsupported."""
-    return Conversion(ConversionPlan(UNPACK, form, Shape(*shape), element, NHWC, arch, signed))
+    return Conversion(ConversionPlan(UNPACK, form, Shape(*shape), element, NHWC, arch, signed, bits))
 
 
 def thresholds(scale: float, operand: Operand = INT4.activations) -> NDArray[np.float32]:

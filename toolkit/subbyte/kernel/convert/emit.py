@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tvm.script import tirx as T
-from tvm.script.ir_builder import IRBuilder
 
+from subbyte.kernel.convert.bytes import named_place, offset_of, pack_bytes, thread_of, unpack_bytes
 from subbyte.kernel.convert.forms import BlockedForm, Place, StripsForm
 from subbyte.kernel.convert.plan import ENTRY, PACK, REALS, STEPS, THREADS, ConversionPlan
 from subbyte.numerics.pixel_strips import WORD_VALUES
@@ -24,26 +24,18 @@ and 127. The product is exact, of denormal numbers too."""
 
 def conversion_kernel(plan: ConversionPlan) -> Any:
     """The TIRx function of a plan."""
-    return named_function(plan, 1, _pack if plan.kind == PACK else _unpack, ENTRY.removesuffix("_kernel"))
-
-
-def _thread(plan: ConversionPlan) -> Any:
-    block, thread = T.cta_id([plan.launch.grid[0]]), T.thread_id([THREADS])
-    for name, value in (("block", block), ("thread", thread)):
-        IRBuilder.name(name, value)
-    return bind("index", block * THREADS + thread)
-
-
-def _named(place: Place) -> Place:
-    return Place(*(bind(name, T.int32(value) if isinstance(value, int) else value)
-                   for name, value in zip(("word", "image", "row", "col", "channel"), place, strict=True)))  # fmt: skip
+    if plan.bits == 8:
+        body = pack_bytes if plan.kind == PACK else unpack_bytes
+    else:
+        body = _pack if plan.kind == PACK else _unpack
+    return named_function(plan, 1, body, ENTRY.removesuffix("_kernel"))
 
 
 def _pack(plan: ConversionPlan, buffers: Mapping[str, Any]) -> None:
-    index = _thread(plan)
+    index = thread_of(plan)
     steps = _load_thresholds(buffers["Prm"]) if plan.element in REALS else None
     with when(plan.work % THREADS == 0 or index < plan.work):
-        place = _named(plan.words.at(index, plan.axes != "nhwc"))
+        place = named_place(plan.words.at(index, plan.axes != "nhwc"))
         codes = registers("codes", WORD_VALUES, "int32")
         for j in range(WORD_VALUES):
             T.buffer_store(codes, T.int32(0), [j])
@@ -66,15 +58,10 @@ def _inside(plan: ConversionPlan, place: Place) -> list[Any]:
     return [*found, place.c < s.c] if s.c % 32 else found
 
 
-def _offset(plan: ConversionPlan, place: Place) -> Any:
-    step = plan.strides
-    return place.n * step.n + place.y * step.h + place.x * step.w + place.c * step.c
-
-
 def _load_together(plan: ConversionPlan, values: Any, place: Place, steps: Any, codes: Any) -> None:
     """Eight neighbouring channels by loads of up to 16 bytes."""
     count = plan.group_bytes // 4
-    raw, first = registers("raw", count), bind("first", _offset(plan, place) // WORD_VALUES * count)
+    raw, first = registers("raw", count), bind("first", offset_of(plan, place) // WORD_VALUES * count)
     if count == 2:
         op.load8(raw, 0, values.ptr_to([first]), in_place=True)
     else:
@@ -104,7 +91,7 @@ def _load_each(plan: ConversionPlan, values: Any, place: Place, steps: Any, code
             x, c = place.x + j // strips.channels, j % strips.channels
             here, more = place._replace(x=x, c=c), [place.y >= 0, place.y < s.h, x >= 0, x < s.w]
         with when(every([here.n < s.n, here.c < s.c, *more])):
-            value = values[_offset(plan, here)]
+            value = values[offset_of(plan, here)]
             if plan.element == "float32":
                 value = T.reinterpret("uint32", value)
             elif plan.element == "int8":
@@ -147,7 +134,7 @@ def _real(plan: ConversionPlan, bits: Any) -> Any:
 
 
 def _unpack(plan: ConversionPlan, buffers: Mapping[str, Any]) -> None:
-    form, s, index = plan.words, plan.shape, _thread(plan)
+    form, s, index = plan.words, plan.shape, thread_of(plan)
     assert isinstance(form, BlockedForm)
     groups = ceil_div(s.c, WORD_VALUES)
     with when(plan.work % THREADS == 0 or index < plan.work):

@@ -11,9 +11,7 @@ from subbyte.errors import Unsupported
 from subbyte.numerics.layout import BLOCK_WORDS
 from subbyte.numerics.pixel_strips import WORD_VALUES, StripForm
 from subbyte.workload.conv import BATCH_GROUP, ceil_div
-
-CHANNELS = BLOCK_WORDS * WORD_VALUES
-"""int4 values of one image in a block of channels: 32."""
+from subbyte.workload.operand import WORD_BITS
 
 
 class Shape(NamedTuple):
@@ -29,14 +27,9 @@ class Shape(NamedTuple):
         """Groups of 8 images."""
         return ceil_div(self.n, BATCH_GROUP)
 
-    @property
-    def blocks(self) -> int:
-        """Blocks of 32 channels."""
-        return ceil_div(self.c, CHANNELS)
-
 
 class Place(NamedTuple):
-    """A word: its number, and the image, row, column and first channel of its eight values."""
+    """A word: its number, and the image, row, column and first channel of its values."""
 
     word: Any
     n: Any
@@ -47,7 +40,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class WordForm(ABC):
-    """How the int4 values [N,H,W,C] of a tensor lie in words."""
+    """How the values [N,H,W,C] of a tensor lie in words."""
 
     shape: Shape
 
@@ -67,19 +60,26 @@ class BlockedForm(WordForm):
     """``nhwcnc`` [NB][H][W][CB][8 n][4 words] or ``nhwc`` [NB*8][H][W][CB*4 words]."""
 
     packed: bool
+    values: int = WORD_VALUES
+    """Of a word: eight of four bits, four of eight."""
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of channels: of 32 values of four bits, of 16 of eight."""
+        return ceil_div(self.shape.c, BLOCK_WORDS * self.values)
 
     @property
     def words(self) -> int:
         """Words in all."""
         s = self.shape
-        return s.groups * BATCH_GROUP * s.h * s.w * s.blocks * BLOCK_WORDS
+        return s.groups * BATCH_GROUP * s.h * s.w * self.blocks * BLOCK_WORDS
 
     def word(self, n: Any, y: Any, x: Any, index: Any) -> Any:
-        """The number of word ``index`` (of 8 channels) of a pixel."""
+        """The number of word ``index`` of a pixel."""
         s = self.shape
         if not self.packed:
-            return ((n * s.h + y) * s.w + x) * (s.blocks * BLOCK_WORDS) + index
-        block = (((n // BATCH_GROUP) * s.h + y) * s.w + x) * s.blocks + index // BLOCK_WORDS
+            return ((n * s.h + y) * s.w + x) * (self.blocks * BLOCK_WORDS) + index
+        block = (((n // BATCH_GROUP) * s.h + y) * s.w + x) * self.blocks + index // BLOCK_WORDS
         return (block * BATCH_GROUP + n % BATCH_GROUP) * BLOCK_WORDS + index % BLOCK_WORDS
 
     def at(self, thread: Any, columns_first: bool) -> Place:
@@ -88,18 +88,18 @@ class BlockedForm(WordForm):
         if columns_first:
             x, rest = thread % s.w, thread // s.w
             y, rest = rest % s.h, rest // s.h
-            index, n = rest % (s.blocks * BLOCK_WORDS), rest // (s.blocks * BLOCK_WORDS)
-            return Place(self.word(n, y, x, index), n, y, x, index * WORD_VALUES)
+            index, n = rest % (self.blocks * BLOCK_WORDS), rest // (self.blocks * BLOCK_WORDS)
+            return Place(self.word(n, y, x, index), n, y, x, index * self.values)
         if not self.packed:
-            index, pixel = thread % (s.blocks * BLOCK_WORDS), thread // (s.blocks * BLOCK_WORDS)
+            index, pixel = thread % (self.blocks * BLOCK_WORDS), thread // (self.blocks * BLOCK_WORDS)
             x, row = pixel % s.w, pixel // s.w
-            return Place(thread, row // s.h, row % s.h, x, index * WORD_VALUES)
+            return Place(thread, row // s.h, row % s.h, x, index * self.values)
         part, rest = thread % BLOCK_WORDS, thread // BLOCK_WORDS
         image, rest = rest % BATCH_GROUP, rest // BATCH_GROUP
-        block, rest = rest % s.blocks, rest // s.blocks
+        block, rest = rest % self.blocks, rest // self.blocks
         x, rest = rest % s.w, rest // s.w
         y, group = rest % s.h, rest // s.h
-        return Place(thread, group * BATCH_GROUP + image, y, x, (block * BLOCK_WORDS + part) * WORD_VALUES)
+        return Place(thread, group * BATCH_GROUP + image, y, x, (block * BLOCK_WORDS + part) * self.values)
 
 
 @dataclass(frozen=True)
@@ -123,10 +123,11 @@ class StripsForm(WordForm):
         return Place(thread, group * BATCH_GROUP + image, y - self.strips.pad, index * pixels - self.strips.pad, 0)
 
 
-def word_form(form: str, shape: Shape) -> WordForm:
-    """The form that an argument names. Raises Unsupported for one that no conversion kernel knows."""
+def word_form(form: str, shape: Shape, bits: int = 4) -> WordForm:
+    """The form that an argument names, of values of 4 or 8 bits. Raises Unsupported for one that no conversion kernel
+    knows."""
     if form in ("nhwcnc", "nhwc"):
-        return BlockedForm(shape, form == "nhwcnc")
-    if strips := StripForm.of(form):
+        return BlockedForm(shape, form == "nhwcnc", WORD_BITS // bits)
+    if bits == 4 and (strips := StripForm.of(form)):
         return StripsForm(shape, strips)
     raise Unsupported(f"words of the form {form}: no kernel converts them on the device; Kernel.run does on the host")

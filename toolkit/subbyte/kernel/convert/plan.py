@@ -9,16 +9,16 @@ from math import prod
 from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput, Unsupported
 from subbyte.kernel.convert.forms import Shape, StripsForm, WordForm, word_form
-from subbyte.numerics.pixel_strips import WORD_VALUES
 from subbyte.workload.conv import ceil_div
+from subbyte.workload.operand import WORD_BITS
 
 THREADS = 128
 PACK, UNPACK = "pack", "unpack"
-BYTES = {"int8": 1, "float16": 2, "bfloat16": 2, "float32": 4, "int32": 4}
+BYTES = {"int8": 1, "uint8": 1, "float16": 2, "bfloat16": 2, "float32": 4, "int32": 4}
 """Bytes of a value, by what it is on the outside."""
 REALS = ("float16", "bfloat16", "float32")
 PACKED_FROM, UNPACKED_TO = ("int8", *REALS), ("int8", "int32")
-_SCALARS = {"int8": "int8", "float16": "uint16", "bfloat16": "uint16", "float32": "float32", "int32": "int32"}
+_SCALARS = {name: name for name in BYTES} | {"float16": "uint16", "bfloat16": "uint16"}
 """As the kernel reads one value: of 16 bits it gets the bits."""
 NHWC, NCHW = "nhwc", "nchw"
 STEPS = 15
@@ -31,7 +31,8 @@ ENTRY = "convert_kernel"
 class ConversionPlan:
     """``kind`` pack: values of type ``element`` [N,H,W,C], in memory in the order ``axes``, to int4 words of ``form``;
     unpack: such words to int8 values, or words of int32 sums to int32, [N,H,W,C]. Real values are compared with 15
-    thresholds, argument ``Prm``. Raises InvalidInput, Unsupported."""
+    thresholds, argument ``Prm``. Words of ``bits`` 8 hold int8 or, without a sign, uint8 values; reals are not rounded
+    to them here. Raises InvalidInput, Unsupported."""
 
     kind: str
     form: str
@@ -40,20 +41,29 @@ class ConversionPlan:
     axes: str
     arch: str
     signed: bool = True
+    bits: int = 4
 
     def __post_init__(self) -> None:
-        allowed = PACKED_FROM if self.kind == PACK else UNPACKED_TO
+        allowed: tuple[str, ...] = PACKED_FROM if self.kind == PACK else UNPACKED_TO
+        if self.bits == 8:
+            one = "int8" if self.signed else "uint8"
+            allowed = (one,) if self.kind == PACK else (one, "int32")
         if self.element not in allowed:
             raise InvalidInput(f"values of {self.element}: allowed to {self.kind}: {', '.join(allowed)}")
         if self.kind == UNPACK and (self.axes != NHWC or isinstance(self.words, StripsForm)):
             raise Unsupported(f"words of {self.form} to {self.axes}: words are unpacked from nhwc and nhwcnc, to nhwc")
-        if max(self.values, self.words.words * (WORD_VALUES if self.element == "int32" else 1)) > _MOST:
+        if max(self.values, self.words.words * (self.word_values if self.element == "int32" else 1)) > _MOST:
             raise Unsupported(f"{list(self.shape)}: a conversion has at most {_MOST} values; cut the batch")
 
     @cached_property
     def words(self) -> WordForm:
         """Where the words lie."""
-        return word_form(self.form, self.shape)
+        return word_form(self.form, self.shape, self.bits)
+
+    @property
+    def word_values(self) -> int:
+        """Values of a word: eight of four bits, four of eight."""
+        return WORD_BITS // self.bits
 
     @property
     def values(self) -> int:
@@ -68,13 +78,13 @@ class ConversionPlan:
 
     @property
     def together(self) -> bool:
-        """Whether eight channels are moved at once: they lie together, and so do those of every pixel."""
-        return self.axes == NHWC and not isinstance(self.words, StripsForm) and self.shape.c % WORD_VALUES == 0
+        """Whether a word's channels are moved at once: they lie together, and so do those of every pixel."""
+        return self.axes == NHWC and not isinstance(self.words, StripsForm) and self.shape.c % self.word_values == 0
 
     @property
     def group_bytes(self) -> int:
-        """Bytes of eight values."""
-        return WORD_VALUES * BYTES[self.element]
+        """Bytes of a word's values, outside."""
+        return self.word_values * BYTES[self.element]
 
     @property
     def alignment(self) -> int:
@@ -83,9 +93,9 @@ class ConversionPlan:
 
     @property
     def work(self) -> int:
-        """Threads with something to do: one for each word, of outputs one for each eight channels of a pixel."""
+        """Threads with something to do: one for each word, of outputs one for each word's channels of a pixel."""
         s = self.shape
-        return self.words.words if self.kind == PACK else s.n * s.h * s.w * ceil_div(s.c, WORD_VALUES)
+        return self.words.words if self.kind == PACK else s.n * s.h * s.w * ceil_div(s.c, self.word_values)
 
     @property
     def value_argument(self) -> tuple[str, int]:
@@ -100,7 +110,7 @@ class ConversionPlan:
         dtype, count = self.value_argument
         values = (dtype, (count,)), self.axes
         words = ("int32" if self.element == "int32" else "uint32",
-                 (self.words.words * (WORD_VALUES if self.element == "int32" else 1),)), self.form  # fmt: skip
+                 (self.words.words * (self.word_values if self.element == "int32" else 1),)), self.form  # fmt: skip
         read, written = (values, words) if self.kind == PACK else (words, values)
         arguments = [Argument("A", *read[0], "in", read[1]), Argument("Out", *written[0], "out", written[1])]
         if self.element in REALS:

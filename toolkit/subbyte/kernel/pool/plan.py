@@ -91,4 +91,4 @@ class PoolPlan:
     @property
     def parts(self) -> int:
         """Words of a pixel of one image."""
-        return self.writes.shape.blocks * (32 // WORD_VALUES)
+        return self.writes.blocks * (32 // WORD_VALUES)

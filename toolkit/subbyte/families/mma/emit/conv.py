@@ -1,4 +1,4 @@
-"""The kernel: one convolution of packed int4 on Tensor Cores, described by a plan."""
+"""The kernel: one convolution of packed 4-bit or 8-bit values on Tensor Cores, described by a plan."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tvm.script.ir_builder import IRBuilder
 
 from subbyte.families.mma.emit.block import Block
 from subbyte.families.mma.emit.epilogue import epilogue
-from subbyte.families.mma.emit.multiply import multiply_stage
+from subbyte.families.mma.emit.multiply import begin_sums, multiply_stage
 from subbyte.families.mma.emit.stage import load_parameters, load_stage
 from subbyte.families.mma.plan import Plan
 from subbyte.tirx.copies import commit, wait
@@ -53,8 +53,7 @@ def _body(plan: Plan, buffers: Mapping[str, Any]) -> None:
         col0=bind("col0", pixel_block % width * plan.tile[1]),
         column_block=column_block,
     )
-    with loop("i", plan.accumulators) as i:
-        T.buffer_store(block.accumulators, T.uint32(0), [i])
+    begin_sums(block)
     _main_loop(block)
     epilogue(block)
 

@@ -17,9 +17,16 @@ from subbyte.families.mma.emit.block import Block
 from subbyte.tirx import added
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, loop, registers, when
-from subbyte.tirx.requantize import requantize, signed_output
+from subbyte.tirx.requantize import UNBOUNDED, requantize, signed_output
 from subbyte.workload.conv import BATCH_GROUP, ceil_div
 from subbyte.workload.precision import SUMS
+
+SATURATED = {True: (-128, 127), False: (0, 255)}
+"""What ``cvt.pack.sat`` of a signed and of an unsigned type of eight bits saturates at by itself."""
+
+
+TILES_OF_BYTES = 2
+"""Column tiles whose values of 8 bits one register carries."""
 
 
 def epilogue(block: Block) -> None:
@@ -29,7 +36,7 @@ def epilogue(block: Block) -> None:
     if block.plan.output == SUMS:
         _only_first_split(block, _store_raw)
     elif block.plan.config.register_packing:
-        _only_first_split(block, _store_packed_in_registers)
+        _only_first_split(block, _store_bytes_in_registers if block.plan.bytes_out else _store_packed_in_registers)
     else:
         _store_packed_through_shared(block)
 
@@ -68,8 +75,12 @@ def _requantized(block: Block, value: Any, channel: Any, residual: Any = None) -
     The fixed form multiplies once, adds a 64-bit offset that holds bias and rounding, and keeps the upper word (see
     Requantization.fixed_words).
     """
-    parameters = [_parameter(block, row, channel) for row in range(block.plan.parameter_rows)]
-    return requantize(block.plan, value, parameters, residual=residual)
+    plan = block.plan
+    parameters = [_parameter(block, row, channel) for row in range(plan.parameter_rows)]
+    zero = plan.workload.precision.output.zero_point
+    if zero:  # clipped as a value, which is stored as a code
+        return requantize(plan, value, parameters, UNBOUNDED, residual) + T.int32(zero)
+    return requantize(plan, value, parameters, SATURATED[signed_output(plan)] if plan.bytes_out else None, residual)
 
 
 def _parameter(block: Block, row: int, channel: Any) -> Any:
@@ -91,8 +102,25 @@ def _store_packed_in_registers(block: Block) -> None:
         _store_word(block, word[0], p * pixels + mine // columns, c * columns + mine % columns)
 
 
+def _store_bytes_in_registers(block: Block) -> None:
+    """Values of 8 bits: one register carries two tiles, one exchange completes a word of four channels of either."""
+    plan = block.plan
+    columns = min(plan.config.warp_col_tiles, TILES_OF_BYTES)
+    pixels = TILES_OF_BYTES // columns
+    word = registers("word", 2)
+    groups = ceil_div(plan.config.warp_row_tiles, pixels)
+    with loop("p", groups) as p, loop("c", plan.config.warp_col_tiles // columns) as c:
+        T.buffer_store(word, T.uint32(0), [0])
+        for tile in reversed(range(TILES_OF_BYTES)):
+            _pack_byte(block, word, p * pixels + tile // columns, c * columns + tile % columns)
+        _exchange(block, word, 1, 0x5410, 0x3276)
+        mine = block.lane % 2
+        pixel, column = p * pixels + mine // columns, c * columns + mine % columns
+        _store_word(block, word[0], pixel, column, block.lane % 4 // 2)
+
+
 def _pack_byte(block: Block, word: Any, pixel: Any, column: Any) -> None:
-    """Shift the register up by a byte and put in the two channels this lane holds of a pixel and column tile."""
+    """Shift the register up by two values and put in the two channels this lane holds of a pixel and column tile."""
     plan = block.plan
     first = plan.accumulator(_clamp(pixel, plan.config.warp_row_tiles), column)
     channel = (block.warp_col * plan.config.warp_col_tiles + column) * 8 + block.lane % 4 * 2
@@ -102,7 +130,11 @@ def _pack_byte(block: Block, word: Any, pixel: Any, column: Any) -> None:
         residual = _residual(block, p, q, _tile(block, column), block.lane % 4, block.lane // 4, inside)
     low = bind("low", _requantized(block, _sum(block, first), channel, residual[0]))
     high = bind("high", _requantized(block, _sum(block, first + 1), channel + 1, residual[1]))
-    op.pack_int4(word[0], high, low, signed_output(plan))
+    _pack(plan)(word[0], high, low, signed_output(plan))
+
+
+def _pack(plan: Any) -> Any:
+    return op.pack_int8 if plan.bytes_out else op.pack_int4
 
 
 def _residual(block: Block, p: Any, q: Any, tile: Any, pair: Any, image: Any, inside: Any) -> list[Any]:
@@ -114,7 +146,7 @@ def _residual(block: Block, p: Any, q: Any, tile: Any, pair: Any, image: Any, in
     held = registers("added", 1)
 
     def first(image: Any) -> Any:
-        return plan.output_word(block.group, p, q, tile // 4 * 4, image)
+        return plan.added_word(block.group, p, q, tile, image)
 
     at, bit = added.place(plan, first, tile % 4 * 8 + pair * 2, image)
     T.buffer_store(held, T.uint32(0), [0])
@@ -137,9 +169,15 @@ def _clamp(pixel: Any, pixels: int) -> Any:
 def _transpose_bytes(block: Block, word: Any) -> None:
     """4 x 4 byte transpose inside each four lanes: byte i of lane j and byte j of lane i change places."""
     for distance, keep, cross in ((1, 0x6240, 0x3715), (2, 0x5410, 0x3276)):
-        selector = T.Select(block.lane // distance % 2 == 0, T.uint32(keep), T.uint32(cross))
-        T.evaluate(T.ptx.shfl_sync.bfly.b32(word[1], word[0], T.uint32(distance), T.uint32(0x1F), T.uint32(0xFFFFFFFF)))
-        T.evaluate(T.ptx.prmt.b32(word[0], word[0], word[1], selector))
+        _exchange(block, word, distance, keep, cross)
+
+
+def _exchange(block: Block, word: Any, distance: int, keep: int, cross: int) -> None:
+    """Take bytes of the own register and of that of the lane at a distance, chosen by ``keep`` on the lower side of the
+    two, else by ``cross``."""
+    selector = T.Select(block.lane // distance % 2 == 0, T.uint32(keep), T.uint32(cross))
+    T.evaluate(T.ptx.shfl_sync.bfly.b32(word[1], word[0], T.uint32(distance), T.uint32(0x1F), T.uint32(0xFFFFFFFF)))
+    T.evaluate(T.ptx.prmt.b32(word[0], word[0], word[1], selector))
 
 
 def _inside(block: Block, pixel: Any) -> tuple[Any, Any, Any]:
@@ -148,17 +186,18 @@ def _inside(block: Block, pixel: Any) -> tuple[Any, Any, Any]:
     row, col = block.tile_pixel(pixel)
     p, q = bind("row", block.row0 + row), bind("col", block.col0 + col)
     inside = T.And(p < plan.workload.p, q < plan.workload.q)
-    if 4 // min(plan.config.warp_col_tiles, 4) > 1:
+    together = TILES_OF_BYTES if plan.bytes_out and plan.output != SUMS else 4
+    if together // min(plan.config.warp_col_tiles, together) > 1:
         inside = T.And(inside, pixel < plan.config.warp_row_tiles)
     return p, q, inside
 
 
-def _store_word(block: Block, word: Any, pixel: Any, column: Any) -> None:
+def _store_word(block: Block, word: Any, pixel: Any, column: Any, part: Any = None) -> None:
     plan = block.plan
     p, q, inside = _inside(block, pixel)
     with when(inside):
         target = plan.output_word(block.group, p, q, _tile(block, column), block.lane // 4)
-        T.buffer_store(block.output, word, [target])
+        T.buffer_store(block.output, word, [target if part is None else target + part])
 
 
 def _store_raw(block: Block) -> None:
@@ -173,7 +212,7 @@ def _store_raw(block: Block) -> None:
                 value = _sum(block, plan.accumulator(pixel, column) + i) >> T.int32(plan.atom.scale_log2)
                 T.buffer_store(pair, value, [i])
             with loop("i", 2, T.vectorized) as i:
-                T.buffer_store(block.output, pair[i], [word * 8 + block.lane % 4 * 2 + i])
+                T.buffer_store(block.output, pair[i], [word * plan.word_values + block.lane % 4 * 2 + i])
 
 
 def _store_packed_through_shared(block: Block) -> None:
@@ -181,12 +220,15 @@ def _store_packed_through_shared(block: Block) -> None:
     T.evaluate(T.cuda.cta_sync())
     _only_first_split(block, _spill_sums)
     T.evaluate(T.cuda.cta_sync())
-    words = plan.config.pixels * BATCH_GROUP * plan.column_tiles
+    words = plan.config.pixels * BATCH_GROUP * plan.column_tiles * plan.tile_words
     threads = plan.config.threads
     with loop("turn", ceil_div(words, threads)) as turn:
         index = turn * threads + block.thread
         with when(words % threads == 0 or index < words):
-            _pack_from_shared(block, index)
+            if plan.bytes_out:
+                _pack_bytes_from_shared(block, index)
+            else:
+                _pack_from_shared(block, index)
 
 
 def _spill_sums(block: Block) -> None:
@@ -207,19 +249,38 @@ def _pack_from_shared(block: Block, index: Any) -> None:
     tile = index // (together * BATCH_GROUP) % (plan.column_tiles // together) * together + index % together
     image = index // together % BATCH_GROUP
     pixel = index // (BATCH_GROUP * plan.column_tiles)
+    _pack_shared_word(block, pixel, image, tile, range(4))
+
+
+def _pack_bytes_from_shared(block: Block, index: Any) -> None:
+    """The same of the four channels of a word of bytes: the two words of a tile lie beside each other."""
+    plan = block.plan
+    units = plan.column_tiles * plan.tile_words
+    together = min(units, 4)
+    unit = index // (together * BATCH_GROUP) % (units // together) * together + index % together
+    image = index // together % BATCH_GROUP
+    pixel = index // (BATCH_GROUP * units)
+    half = bind("half", unit % 2)
+    _pack_shared_word(block, pixel, image, unit // 2, range(2), half)
+
+
+def _pack_shared_word(block: Block, pixel: Any, image: Any, tile: Any, pairs: range, half: Any = None) -> None:
+    """Pairs of channels of a tile, or of half of it, as one word."""
+    plan = block.plan
     word = registers("word", 1)
     T.buffer_store(word, T.uint32(0), [0])
     p, q = block.row0 + pixel // plan.tile[1], block.col0 + pixel % plan.tile[1]
     inside = T.And(p < plan.workload.p, q < plan.workload.q)
     of_output = block.column_block * plan.column_tiles + tile
-    for pair in reversed(range(4)):
+    for number in reversed(pairs):
+        pair = number if half is None else half * 2 + number
         place = (pixel * BATCH_GROUP + image) * plan.output_row_words + tile * 8 + pair * 2
         residual = _residual(block, p, q, of_output, pair, image, inside)
         values = []
         for i in range(2):
             value, channel = T.cast(block.shared[place + i], "int32"), tile * 8 + pair * 2 + i
             values.append(bind("value", _requantized(block, value, channel, residual[i])))
-        op.pack_int4(word[0], values[1], values[0], signed_output(plan))
+        _pack(plan)(word[0], values[1], values[0], signed_output(plan))
     target = plan.output_word(block.group, p, q, of_output, image)
     with when(inside):
-        T.buffer_store(block.output, word[0], [target])
+        T.buffer_store(block.output, word[0], [target if half is None else target + half])

@@ -17,6 +17,26 @@ from subbyte.families.mma.plan import BLOCK_WORDS
 from subbyte.tirx.emit import bind, loop, registers
 
 
+def begin_sums(block: Block) -> None:
+    """What sums begin with: 0, or where codes of activations have a zero point what that adds to each channel's sum."""
+    plan = block.plan
+    if not plan.zero_point:
+        with loop("i", plan.accumulators) as i:
+            T.buffer_store(block.accumulators, T.uint32(0), [i])
+        return
+    first = plan.correction_base + block.column_block * plan.config.columns
+    with loop("n", plan.config.warp_col_tiles) as column, loop("i", 2) as i:
+        channel = (block.warp_col * plan.config.warp_col_tiles + column) * 8 + block.lane % 4 * 2 + i
+        added = registers("correction", 1)
+        T.buffer_store(added, T.cast(block.weights[first + channel], "uint32"), [0])
+        if plan.config.split_channels > 1:  # splits are added up
+            T.buffer_store(added, T.Select(block.split == 0, added[0], T.uint32(0)), [0])
+        with loop("m", plan.pairs) as pair:
+            for half in range(plan.atom.pixels):
+                first_sum = (pair * plan.config.warp_col_tiles + column) * plan.atom.accumulators
+                T.buffer_store(block.accumulators, added[0], [first_sum + half * 2 + i])
+
+
 def multiply_stage(block: Block, buffer: Any) -> None:
     """Emit the multiplications of stage buffer ``buffer``: each split takes its own part of the channel blocks."""
     config = block.plan.config
@@ -111,18 +131,21 @@ def _shared_words(block: Block, word: Any, count: int) -> Any:
 def _load_weights(block: Block, base: Any, channel_block: Any, b: Any, tap: Any) -> None:
     """The weight fragments of one tap: a lane loads the words of up to four column tiles together."""
     plan = block.plan
-    atom, vector = plan.atom, plan.vector
-    groups = plan.config.warp_col_tiles // vector
+    atom, vector, together = plan.atom, plan.vector, plan.tiles_together
+    groups = plan.config.warp_col_tiles // together // vector
     words = registers("words", vector)
     for part in range(atom.blocks):
-        run = ((channel_block + part) * plan.taps_staged + tap) * plan.column_tiles * BLOCK_WORDS
+        run = ((channel_block + part) * plan.taps_staged + tap) * (plan.column_tiles // together) * BLOCK_WORDS
         with loop("g", groups) as g:
             group = block.warp_col * groups + g
             word = base + plan.activation_words + run + (group * BLOCK_WORDS + block.lane) * vector
             with loop("v", vector, T.vectorized) as v:
                 T.buffer_store(words, block.shared[word + v], [v])
             with loop("v", vector) as v:
-                _keep(atom, b, (g * vector + v) * atom.registers + part, words[v])
+                if atom.weights_unpacked:
+                    _keep_two(atom, b, (g * vector + v) * 2 * atom.registers + part, words[v])
+                else:
+                    _keep(atom, b, (g * vector + v) * atom.registers + part, words[v])
 
 
 def _keep(atom: Any, target: Any, index: Any, word: Any) -> None:
@@ -133,6 +156,13 @@ def _keep(atom: Any, target: Any, index: Any, word: Any) -> None:
         T.buffer_store(target, packed & T.uint32(LOW_NIBBLES), [index + 1])
     else:
         T.buffer_store(target, word, [index])
+
+
+def _keep_two(atom: Any, target: Any, index: Any, word: Any) -> None:
+    """Split a word of weights into bytes of two neighbouring column tiles, each times 16."""
+    packed = bind("packed", word)
+    T.buffer_store(target, (packed << T.uint32(4)) & T.uint32(LOW_NIBBLES), [index])
+    T.buffer_store(target, packed & T.uint32(LOW_NIBBLES), [index + atom.registers])
 
 
 def _mma(block: Block, pair: Any, column: Any, a: Any, operands: list[Any], b: Any) -> None:

@@ -34,7 +34,7 @@ def load_parameters(block: Block) -> None:
     if plan.output == SUMS:
         return
     run = plan.config.columns // COPY_WORDS
-    padded = plan.workload.filter_blocks * 32
+    padded = plan.filters
 
     def copy(i: Any) -> None:
         source = i // run * padded + block.column_block * plan.config.columns + i % run * COPY_WORDS
@@ -63,8 +63,14 @@ def _weight(block: Block, base: Any, kernel_row: Any, chunk: Any, index: Any) ->
 
 
 def _copy16(block: Block, target: Any, buffer: Any, source: Any, inside: Any) -> None:
-    """Copy four words to shared memory; where ``inside`` is false, write zeros and read nothing."""
-    if block.plan.arch.async_copy:
+    """Copy four words to shared memory; where ``inside`` is false, write the code of 0 and read nothing."""
+    if inside is not None and block.plan.fill:
+        with T.If(inside):
+            with T.Then():
+                _copy16(block, target, buffer, source, None)
+            with T.Else(), loop("v", COPY_WORDS, T.vectorized) as v:
+                T.buffer_store(block.shared, T.uint32(block.plan.fill), [target + v])
+    elif block.plan.arch.async_copy:
         # Lowered tiles read each datum several times: let the L1 serve the repeats. Otherwise bypass it.
         cache = "ca" if block.plan.lowered else "cg"
         operands = [block.shared.ptr_to([target]), buffer.ptr_to([source]), 16]

@@ -1,0 +1,78 @@
+"""Byte words: four values of 8 bits as they are, so a conversion only moves them; and what all conversions share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tvm.script import tirx as T
+from tvm.script.ir_builder import IRBuilder
+
+from subbyte.kernel.convert.forms import BlockedForm, Place
+from subbyte.kernel.convert.plan import THREADS, ConversionPlan
+from subbyte.tirx.emit import bind, every, loop, registers, when
+from subbyte.workload.conv import ceil_div
+
+
+def thread_of(plan: ConversionPlan) -> Any:
+    """The number of a thread among all."""
+    block, thread = T.cta_id([plan.launch.grid[0]]), T.thread_id([THREADS])
+    for name, value in (("block", block), ("thread", thread)):
+        IRBuilder.name(name, value)
+    return bind("index", block * THREADS + thread)
+
+
+def named_place(place: Place) -> Place:
+    """The same place, with names in the text."""
+    return Place(*(bind(name, T.int32(value) if isinstance(value, int) else value)
+                   for name, value in zip(("word", "image", "row", "col", "channel"), place, strict=True)))  # fmt: skip
+
+
+def offset_of(plan: ConversionPlan, place: Place) -> Any:
+    """The number of a word's first value in memory."""
+    step = plan.strides
+    return place.n * step.n + place.y * step.h + place.x * step.w + place.c * step.c
+
+
+def pack_bytes(plan: ConversionPlan, buffers: Mapping[str, Any]) -> None:
+    """Four bytes to a word; 0 beyond the tensor."""
+    index, count, s = thread_of(plan), plan.word_values, plan.shape
+    with when(plan.work % THREADS == 0 or index < plan.work):
+        place = named_place(plan.words.at(index, plan.axes != "nhwc"))
+        word = registers("packed", 1)
+        T.buffer_store(word, T.uint32(0), [0])
+        first = bind("first", offset_of(plan, place))
+        if plan.together:
+            with when(every([place.n < s.n, place.c < s.c])):
+                T.buffer_store(word, buffers["A"][first // count], [0])
+        else:
+            for j in range(count):
+                with when(every([place.n < s.n, place.c + j < s.c])):
+                    value = T.cast(T.cast(buffers["A"][first + j * plan.strides.c], "int32"), "uint32")
+                    T.buffer_store(word, word[0] | (value & T.uint32(255)) << T.uint32(8 * j), [0])
+        T.buffer_store(buffers["Out"], word[0], [place.word])
+
+
+def unpack_bytes(plan: ConversionPlan, buffers: Mapping[str, Any]) -> None:
+    """A word to four bytes, or four sums to where their values are."""
+    form, s, index, count = plan.words, plan.shape, thread_of(plan), plan.word_values
+    assert isinstance(form, BlockedForm)
+    groups = ceil_div(s.c, count)
+    with when(plan.work % THREADS == 0 or index < plan.work):
+        group, pixel = bind("group", index % groups), bind("pixel", index // groups)
+        x, row = pixel % s.w, pixel // s.w
+        word = bind("word", form.word(row // s.h, row % s.h, x, group))
+        first = bind("first", pixel * s.c + group * count)
+        if plan.element == "int32":
+            with loop("j", count) as j, when(plan.together or group * count + j < s.c):
+                value = buffers["A"][word * count + j]
+                T.buffer_store(buffers["Out"], T.reinterpret("uint32", value) if plan.together else value, [first + j])
+            return
+        if plan.together:
+            T.buffer_store(buffers["Out"], buffers["A"][word], [index])
+            return
+        packed = bind("packed", buffers["A"][word])
+        for j in range(count):
+            with when(group * count + j < s.c):
+                value = T.cast(packed >> T.uint32(8 * j) & T.uint32(255), plan.element)
+                T.buffer_store(buffers["Out"], value, [first + j])

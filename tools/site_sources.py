@@ -1,0 +1,169 @@
+"""What Sphinx reads: notebooks with frames for their views, pages from the repository, and those that list others."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import api_reference
+import nbformat
+from site_pages import PAGE
+
+from subbyte.html import Markup, element
+
+ROOT = Path(__file__).resolve().parent.parent
+FILES = Path(__file__).resolve().parent / "site_files"
+LESSONS, HOWTO, API, NOTES = "lessons", "howto", "api", "notes"
+WORDS = {"GLOSSARY.md": "glossary.md", "CHANGELOG.md": "changelog.md"}
+"""Pages of the repository that are pages of the site."""
+LIVE = """The lessons are the project's notebooks as they ran when this site was built. Their views are alive; to change
+code, shapes and kernels, run the notebooks with `make lab`."""
+
+
+def write_sources(notebooks: Mapping[str, nbformat.NotebookNode], folder: Path, packages: Collection[str] = ()) -> None:
+    """The sources of a site with these executed notebooks, whose views' pages lie in ``folder``/extra/views, and with
+    the reference of some packages (default: all)."""
+    for place in (LESSONS, HOWTO, API, "_static"):
+        (folder / place).mkdir(exist_ok=True)
+    shutil.copy(FILES / "conf.py", folder)
+    for name in ("site.css", "site.js"):
+        shutil.copy(FILES / name, folder / "_static")
+    where = places(notebooks)
+    for name, notebook in notebooks.items():
+        nbformat.write(lesson(notebook, where), folder / LESSONS / f"{name}.ipynb")
+    for source, target in WORDS.items():
+        write(folder / target, with_links((ROOT / source).read_text(encoding="utf-8"), where, "."))
+    guides = sorted((ROOT / "docs/howto").glob("*.md"))
+    for path in guides:
+        write(folder / HOWTO / path.name, with_links(path.read_text(encoding="utf-8"), where, HOWTO))
+    modules = {name: text for name, text in api_pages().items() if not packages or name in packages}
+    for name, text in modules.items():
+        write(folder / API / f"{name}.md", text)
+    write(folder / "gallery.md", gallery(notebooks))
+    write(folder / "index.md", index(notebooks, [path.stem for path in guides], list(modules)))
+
+
+def write(path: Path, text: str) -> None:
+    """A page's text in its place."""
+    path.write_text(text, encoding="utf-8")
+
+
+def places(notebooks: Mapping[str, Any]) -> dict[str, str]:
+    """By the name of a file of the repository, the page of the site that shows it."""
+    found = {f"{name}.ipynb": f"{LESSONS}/{name}.ipynb" for name in notebooks}
+    found |= WORDS | {"README.md": "index.md", "api.md": "api/subbyte.kernel.md"}
+    return found | {path.name: f"{HOWTO}/{path.name}" for path in (ROOT / "docs/howto").glob("*.md")}
+
+
+def with_links(text: str, where: Mapping[str, str], here: str) -> str:
+    """Markdown whose links lead to pages of the site; links to other files of the repository become their words."""
+
+    def lead(found: re.Match[str]) -> str:
+        words, target = found[1], found[2]
+        if "://" in target or target.startswith("#"):
+            return found[0]
+        page = where.get(Path(target.partition("#")[0]).name)
+        return f"[{words}]({os.path.relpath(page, here)})" if page else words
+
+    return re.sub(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)", lead, re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text))
+
+
+def lesson(notebook: nbformat.NotebookNode, where: Mapping[str, str]) -> nbformat.NotebookNode:
+    """A notebook as Sphinx shows it: one form of each output, views in frames, links inside the site."""
+    found = nbformat.from_dict(notebook)
+    found.metadata.pop("widgets", None)
+    for cell in found.cells:
+        if cell.cell_type == "markdown":
+            cell.source = with_links(cell.source, where, LESSONS)
+        for output in cell.get("outputs", ()):
+            if "data" in output:
+                output.data, output.metadata = shown(output.data), {}
+    return found
+
+
+def shown(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The one form of an output that a page shows."""
+    if PAGE in data:
+        return {"text/html": frame(data[PAGE], data.get("text/html", ""), "../")}
+    for kind in ("text/html", "image/svg+xml", "image/png"):
+        if kind in data:
+            return {kind: data[kind]}
+    return {"text/plain": data.get("text/plain", "")}
+
+
+def frame(page: Mapping[str, Any], still: str, up: str) -> str:
+    """A view: its live page in a frame, and its picture where frames do not run."""
+    place = f"{up}views/{page['page']}"
+    note = " Its sliders and menus need a kernel: run the notebook." if page["controls"] else ""
+    alone = element("a", "Open it alone", href=place)
+    return element(
+        "figure",
+        element("iframe", src=place, title=page["title"], loading="lazy"),
+        element("div", Markup(still), class_="still"),
+        element("figcaption", f"Alive: click into it and use the arrow keys.{note} ", alone, "."),
+        class_="view",
+    )
+
+
+def heading(notebook: Mapping[str, Any]) -> tuple[str, str]:
+    """Title and first paragraph of a notebook, with the claim that it announces, as plain text."""
+    first = next(cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "markdown")
+    title, _, rest = first.partition("\n")
+    parts = [part.strip() for part in rest.split("\n\n") if part.strip()]
+    place = next(place for place, part in enumerate(parts) if not part.startswith((">", "#")))
+    paragraph = parts[place]
+    if paragraph.endswith(":") and parts[place + 1 :] and parts[place + 1].startswith(">"):
+        paragraph += " " + re.sub(r"^>\s*", "", parts[place + 1], flags=re.MULTILINE)
+    plain = re.sub(r"\[([^\]]*)\]\([^)]*\)|[*_`]", lambda found: found[1] or "", paragraph)
+    return title.lstrip("# ").strip(), " ".join(plain.split())
+
+
+def api_pages() -> dict[str, str]:
+    """The reference of the public names, a page for each package, by its name."""
+    _, *sections = re.split(r"^## ", api_reference.document(), flags=re.MULTILINE)
+    found = {}
+    for section in sections:
+        name, _, rest = section.partition("\n")
+        found[name.strip()] = f"# {name.strip()}\n{re.sub(r'^### ', '## ', rest, flags=re.MULTILINE)}"
+    return found
+
+
+def gallery(notebooks: Mapping[str, nbformat.NotebookNode]) -> str:
+    """One live example of each kind of view, with the lesson that explains it."""
+    seen: dict[str, str] = {}
+    for name, notebook in notebooks.items():
+        for cell in notebook.cells:
+            for output in cell.get("outputs", ()):
+                page = output.get("data", {}).get(PAGE)
+                if page and page["view"] not in seen:
+                    still = output["data"].get("text/html", "")
+                    lead = f"[{heading(notebook)[0]}]({LESSONS}/{name}.ipynb)"
+                    seen[page["view"]] = f"## {page['view']}\n\nIn the lesson {lead}.\n\n{frame(page, still, '')}\n"
+    return "# Gallery\n\nOne example of each view, alive.\n\n" + "\n".join(seen.values())
+
+
+def index(notebooks: Mapping[str, nbformat.NotebookNode], guides: list[str], modules: list[str]) -> str:
+    """The first page, with the contents of all others."""
+    intro = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n![")[0]
+    cards = []
+    for name, notebook in notebooks.items():
+        title, words = heading(notebook)
+        cards.append(element("li", element("a", element("b", title), href=f"{LESSONS}/{name}.html"),
+                             element("p", words)))  # fmt: skip
+    parts = [
+        intro,
+        LIVE,
+        element("ol", *cards, class_="cards"),
+    ]
+    trees = {
+        "Lessons": [f"{LESSONS}/{name}" for name in notebooks], "How to": [f"{HOWTO}/{name}" for name in guides],
+        "Reference": ["gallery", *(f"{API}/{name}" for name in modules), "glossary", "changelog"],
+    }  # fmt: skip
+    for caption, pages in trees.items():
+        listed = "\n".join(pages)
+        parts.append(f"```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{listed}\n```" if pages else "")
+    return "\n\n".join(parts) + "\n"
