@@ -35,7 +35,7 @@ ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
 .DEFAULT_GOAL := help
-.PHONY: help env lab test lint types test-unit test-torch torch test-deep test-notebooks test-browser test-jupyter test-gpu hostile format constraints wheel docs pictures notebooks table latency screenshots site slides student reset clean machine
+.PHONY: help env lab test lint types test-unit test-torch torch test-deep test-notebooks test-browser test-jupyter test-gpu hostile format constraints wheel docs pictures notebooks table latency screenshots gallery site slides student reset clean machine
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-24s %s\n", $$1, $$2 }'
@@ -132,6 +132,9 @@ latency: env ## how quickly the views answer: key press to repaint in a real Jup
 
 screenshots: env ## take the README's screenshots in a real JupyterLab
 	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(RUN) tools/screenshots.py
+
+gallery: env ## pictures of every view on four screens, in build/gallery, and what cannot be read in them
+	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(RUN) tools/gallery.py $(VIEWS)
 
 site: env ## the notebooks as a web site to open from a folder, in build/site (NOTEBOOK=02 for one)
 	@$(RUN) tools/site_builder.py $(NOTEBOOK)

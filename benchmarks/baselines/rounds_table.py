@@ -9,6 +9,7 @@ one is said to be ahead.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from subbyte.errors import InvalidInput
 
 FOLDER = RESULTS / "baselines"
 PATTERN = "rounds-*.json"
+STAGES = ("resnet50.stage2@", "resnet50.stage3@", "resnet50.stage4@", "resnet50.stage5@")
 HEAD = ("layer", "us", "TOPS", "of peak", "cold L2 us", "best baseline us", "which", "ratio", "verdict",
         "in a chain us", "baseline's chain us", "ratio in a chain", "plans tried of offered")  # fmt: skip
 
@@ -53,6 +55,45 @@ def table(record: dict[str, Any]) -> str:
     cells = {cell["workload"]: cell for cell in record["cells"]}
     rows = [row(cells[one["workload"]], one, record) for one in record["results"] if "hot" in one["ours"]]
     return markdown("Microseconds, with 95 % intervals.", HEAD, rows) if rows else ""
+
+
+def stages(path: Path) -> str:
+    """The four 3x3 stages of ResNet-50 alone, for the README of the project. Raises InvalidInput as :func:`tables`."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        cells = {cell["workload"]: cell for cell in record["cells"]}
+        found = sorted((one for one in record["results"] if one["workload"].startswith(STAGES)), key=stage_order)
+        rows = [stage_row(cells[one["workload"]], one, record) for one in found if "hot" in one["ours"]]
+        peak = f"of {record['peak']['tops']:,.0f} TOPS"
+        verdicts = Counter(one["verdict"] for one in record["results"])
+        title = (
+            f"The 3x3 stages of ResNet-50 on one {record['gpu']['name']}, in microseconds with 95 % intervals. Ours is "
+            "the kernel that `subbyte.compile` takes; beside it the fastest plans that our searches of cuDNN (fp16, "
+            "bf16, fp8, int8) and of CUTLASS's int8 convolutions found. Sides sampled in turns, two runs, CUDA-graph "
+            "replay, tensors in the L2 where they fit, random data, every answer compared with the exact one. Of all "
+            f"{len(record['results'])} layers measured so {verdicts['ahead']} are ahead, {verdicts['behind']} behind."
+        )
+        head = ("layer", "us", "TOPS", peak, "us in a chain", "best baseline us", "which", "ratio", "verdict")
+        name = path.name
+        more = (
+            "All layers, cold times, how many plans were tried, and what the epilogues do: [baselines](benchmarks/"
+            f"baselines/README.md); raw record: [`{name}`](benchmarks/results/baselines/{name})."
+        )
+        return markdown(title, head, rows) + "\n\n" + more
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InvalidInput(f"{path}: no record of `benchmarks/baselines rounds` ({error!r})") from None
+
+
+def stage_order(one: dict[str, Any]) -> tuple[int, str]:
+    """By batch, then by stage."""
+    name, _, batch = one["workload"].partition("@")
+    return int(batch), name
+
+
+def stage_row(cell: dict[str, Any], one: dict[str, Any], record: dict[str, Any]) -> tuple[str, ...]:
+    """A stage's cells of the README's table."""
+    layer, us, tops, peak, _, best, which, ratio, verdict, chain, *_ = row(cell, one, record)
+    return layer, us, tops, peak, chain, best, which, ratio, verdict
 
 
 def row(cell: dict[str, Any], one: dict[str, Any], record: dict[str, Any]) -> tuple[str, ...]:

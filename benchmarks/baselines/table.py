@@ -23,7 +23,6 @@ SUMMARY = "<!-- benchmark:start -->", "<!-- benchmark:end -->"
 EARLIER_PEAK = 1930.0
 """TOPS: what shares of the peak refer to in records that do not name theirs (wgmma on int8 unpacked from packed int4 in
 registers; two measurements: 1,926 and 1,932)."""
-STAGES = ("resnet50.stage2@", "resnet50.stage3@", "resnet50.stage4@", "resnet50.stage5@")
 
 
 @answering
@@ -62,37 +61,16 @@ def rounds(folder: Path) -> str:
 
 
 def summary(folder: Path) -> str:
-    """The stages alone, for the README of the project."""
-    files = sorted(folder.glob("side-by-side-*.json"))
-    if not files:
-        return "Nothing has been recorded yet."
-    record = json.loads(files[-1].read_text(encoding="utf-8"))
-    cells, peak = stages_of(record), peak_of(record)
-    rows = []
-    for cell in cells:
-        own, best = cell["ours"], best_of(cell)
-        rows.append((
-            cell["workload"], f"{own['microseconds']:.2f}", f"{own['tops']:,.0f}",
-            f"{100 * own['tops'] / peak:.0f} %", f"{own['chain']['microseconds']:.2f}",
-            f"{best['microseconds']:.2f}", short(best["side"]), f"{best['microseconds'] / own['microseconds']:.2f}",
-        ))  # fmt: skip
-    head = ("layer", "us", "TOPS", f"of {peak:,.0f} TOPS", "us in a chain", "best baseline us", "which", "ratio")
-    others = sum("ours" in cell for cell in record["cells"]) - len(cells)
-    title = (
-        f"The 3x3 stages of ResNet50 on one {record['gpu']['name']}, beside what a search of all plans of cuDNN (fp16, "
-        f"bf16, fp8, int8) and of CUTLASS's int8 convolutions found fastest, in {processes(record)}: microseconds, "
-        "CUDA-graph replay, L2 hot, random data, every answer compared with the exact one."
-    )
-    more = (
-        f"Every baseline, epilogues, floors and {others} other layers: [baselines](benchmarks/baselines/README.md)"
-        f"; raw record: [`{files[-1].name}`](benchmarks/results/baselines/{files[-1].name})."
-    )
-    return markdown(title, head, rows) + "\n\n" + more
+    """The stages alone, for the README of the project: the newest record of ``rounds``."""
+    path = rounds_table.newest(folder)
+    return rounds_table.stages(path) if path else "Nothing has been recorded yet."
 
 
 def stages_of(record: dict[str, Any]) -> list[dict[str, Any]]:
     """The 3x3 stages of a record, in their order."""
-    return sorted((c for c in record["cells"] if "ours" in c and c["opponents"] and is_stage(c)), key=stage_order)
+    return sorted(
+        (c for c in record["cells"] if "ours" in c and c["opponents"] and is_stage(c)), key=rounds_table.stage_order
+    )
 
 
 def peak_of(record: dict[str, Any]) -> float:
@@ -102,13 +80,7 @@ def peak_of(record: dict[str, Any]) -> float:
 
 def is_stage(cell: dict[str, Any]) -> bool:
     """One of the four 3x3 stages of ResNet50."""
-    return str(cell["workload"]).startswith(STAGES)
-
-
-def stage_order(cell: dict[str, Any]) -> tuple[int, str]:
-    """By batch, then by stage."""
-    name, _, batch = cell["workload"].partition("@")
-    return int(batch), name
+    return str(cell["workload"]).startswith(rounds_table.STAGES)
 
 
 def floor(cell: dict[str, Any], limits: MeasuredPeaks, peak: float) -> tuple[float, str]:
@@ -140,9 +112,9 @@ def provenance(record: dict[str, Any], name: str) -> str:
     return (
         f"{gpu['name']}, driver {gpu['driver_version'] or 'unknown'}, SM clock {clock}, {date}; {software}. "
         f"{where[0].upper()}{where[1:]}, CUDA-graph replay, L2 hot, random operands over the whole int4 range (the "
-        "same values on every side), every answer compared with the exact one. Raw record: "
-        f"[`{name}`](../results/baselines/{name}). Beside each layer: the {asked(cells)} baselines that the search of "
-        "all plans found fastest.\n\n"
+        "same values on every side), every answer compared with the exact one; sides one after the other, one run. "
+        f"Raw record: [`{name}`](../results/baselines/{name}). Beside each layer: the {asked(cells)} baselines that a "
+        "search of the plans offered, within its time limit, found fastest.\n\n"
         f"Ours does {record['our_epilogue']}. Of the baselines, `int8 to int8`, `fp8 to fp8` and CUTLASS scale by one "
         "number and store a byte; the others store their sums as they are (no scale, no bias). *Alone*: each launch "
         "after the end of the one before. *Chain*: launches that overlap, the time of one; a true chain where a "
@@ -194,7 +166,7 @@ def sides_table(files: list[Path]) -> str:
         rows.append((cell["workload"], f"{cell['ours']['microseconds']:.2f}", *shown))
     head = ("layer", "ours", *(short(side) for side in sides))
     where = f"[`{path.name}`](../results/baselines/{path.name})"
-    title = f"**Every baseline on them**: microseconds, the fastest of all plans; {where}."
+    title = f"**Every baseline on them**: microseconds, the fastest of the plans tried; {where}."
     return markdown(title, head, rows) if rows else ""
 
 

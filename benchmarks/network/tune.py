@@ -277,7 +277,10 @@ class Search:
                 most = len(going.study.space.valid)
             most = min(most, going.task.trials or most)
             try:
-                going.study.run(self.runner, most, BATCH, stop=[lambda _: time.time() > self.end])
+                held = going.study.most_trials
+                going.study.run(
+                    self.runner, most if most <= held else None, BATCH, stop=[lambda _: time.time() > self.end]
+                )
                 going.closed = going.study.ended == "exhausted" or len(going.study.trials) == begun
             finally:
                 turns.give_back(going)

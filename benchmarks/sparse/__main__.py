@@ -13,6 +13,7 @@ PARTS = [
     "densities",
     "steps",
     "limits",
+    "pruning",
     "opponents",
     "im2col",
     "compact",

@@ -67,6 +67,8 @@ def test_the_four_warps_of_a_warpgroup(tab: Any) -> None:
     press = tab.page.keyboard.press
     tab.page.get_by_role("radio", name=name).click()
     check_warpgroup(tab, name, "a", 0, 0)
+    tab.page.get_by_role("radio", name="warp 2").click()
+    check_warpgroup(tab, name, "a", 32, 0)
     tab.page.locator('.sb-frag-svg .panel.a .w[data-w="a 85 2 37 20 4"] path').click(position={"x": 1, "y": 4})
     check_warpgroup(tab, name, "a", 37, 20)
     tab.picture("fragments_warpgroup", ".sb-frag")

@@ -124,7 +124,7 @@ def test_a_click_before_the_next_frame_is_about_the_text_there_is_now(tab: Any, 
     shuffles = [place for place, row in enumerate(record.rows["cuda"]) if row.kind == "shuffle"]
     assert (state["tab"], state["on"]) == ("cuda", shuffles[0])
     tab.page.evaluate(TURN_AT_ONCE, ["SASS", ""])
-    assert (settled(tab)["tab"], settled(tab)["on"]) == ("sass", 0)
+    assert (settled(tab)["tab"], settled(tab)["on"]) == ("sass", record.hunks["sass"][0][0])
 
 
 def test_a_key_press_is_painted_at_once(tab: Any, paints_at_once: Callable[..., None]) -> None:

@@ -33,7 +33,7 @@ def tab(open_tab: Callable[..., Any], lab: Any, tmp_path_factory: pytest.TempPat
     """A notebook with a quick search and an endless one."""
     store = f"STORE = {str(tmp_path_factory.mktemp('store') / 'own.sqlite')!r}\n"
     one = open_tab(width=1280, height=900)
-    slow = (START % 0.03).replace("trials=40", "trials=4000")
+    slow = (START % 0.03).replace("trials=40", "trials=500")
     one.open_notebook(lab.write("origin.ipynb", store + START % 0.02, slow))
     return one
 

@@ -27,7 +27,7 @@ def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
     """A notebook with two studies, neither of them begun."""
     one = open_tab(width=900)
     slow = START.replace("delay=0.01", "delay=0.03")
-    one.open_notebook(lab.write("curve.ipynb", f"{START}\n{SHORT}" % 60, WAIT, f"{slow}\n{SHORT}" % 2000))
+    one.open_notebook(lab.write("curve.ipynb", f"{START}\n{SHORT}" % 60, WAIT, f"{slow}\n{SHORT}" % 500))
     return one
 
 
@@ -61,7 +61,7 @@ def test_stop_ends_a_running_study(tab: Any) -> None:
     assert seen == sorted(seen)
     tab.page.locator(".sb-curve button").click()
     tab.page.wait_for_function("document.querySelector('.sb-curve-svg').textContent.includes('(stopped)')")
-    assert tab.page.evaluate(DOTS) < 2000
+    assert tab.page.evaluate(DOTS) < 500
 
 
 def test_a_page_without_a_kernel_shows_the_record(open_page: Callable[..., Any]) -> None:

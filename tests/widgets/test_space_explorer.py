@@ -136,3 +136,18 @@ def test_what_cannot_be_shown_is_one_sentence(landscape: Landscape) -> None:
     empty = Landscape.from_results(space("n8h7w7c32k32r3s3p1", "sm_90a"), {}, {"name": "x"})
     assert "no configuration was measured" in SpaceExplorer(empty).error
     assert "no landscape yet" in SpaceExplorer().to_svg()
+
+
+def test_what_the_fastest_share_is_counted_from_the_record() -> None:
+    from subbyte.analysis.landscape_view import landscape_points, shared_by_fastest
+    from subbyte.records.landscape import landscape
+
+    found = landscape("resnet50.stage5@8")
+    frame = landscape_points(found).to_frame().dropna(subset="microseconds").sort_values("microseconds")
+    fast = frame.head(round(0.05 * len(frame)))
+    said = shared_by_fastest(found)
+    assert f"({len(fast)})" in said
+    for knob in landscape_points(found).knobs:
+        share = fast[knob].value_counts(normalize=True).max()
+        assert (f"{knob} " in said) == (share >= 0.8 and frame[knob].nunique() > 1), knob
+    assert SpaceExplorer(found).fastest == said

@@ -16,7 +16,7 @@ from subbyte.tune.study import Study
 from subbyte_widgets import LiveCurve, TuningMonitor
 found = space("n8h14w14c64k64r3s3p1", "sm_90a")
 def begin(kind):
-    return kind.start(Study(found, "random", seed=3), FakeRunner(delay=0.02), trials=2000)
+    return kind.start(Study(found, "random", seed=3), FakeRunner(delay=0.02), trials=500)
 """
 WAIT = "view = begin({kind})\nprint(view.model_id)\nview.wait(30)\nprint('running', view.running)"
 

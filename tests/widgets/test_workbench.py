@@ -76,6 +76,13 @@ def test_a_search_is_started_and_its_trials_open(bench: Workbench) -> None:
     bench.choosing["Tuning"].wait(30)
 
 
+def test_more_trials_than_there_are_configurations_are_refused_in_the_line_below(bench: Workbench) -> None:
+    before = bench.choosing["Tuning"]
+    assert bench.tune("random", 20_000) is None
+    assert bench.choosing["Tuning"] is before
+    assert "this space holds" in bench.controls.status.value
+
+
 def test_a_second_search_ends_the_first_and_none_runs_on(monkeypatch: pytest.MonkeyPatch) -> None:
     def searches() -> int:
         return sum(thread.name == "subbyte-study" for thread in threading.enumerate())
@@ -85,8 +92,8 @@ def test_a_second_search_ends_the_first_and_none_runs_on(monkeypatch: pytest.Mon
     runner = FakeRunner(delay=0.03)
     monkeypatch.setattr("subbyte.tune.sources.Sources.of", lambda _self, _workload: (runner, small))
     bench = workbench(NAME)
-    first = bench.tune("random", 2000)
-    second = bench.tune("random", 2000)
+    first = bench.tune("random", 500)
+    second = bench.tune("random", 500)
     assert first is not None
     assert second is not None
     assert not first.running

@@ -32,7 +32,7 @@ function runsInWords(access) {
 // `place`: the element of the pane; `chosen(line)`: told of a clicked line, 0 for none.
 function codePane(place, chosen) {
   place.className = "code";
-  place.innerHTML = `<div class="kernel"></div><ol class="lines" tabindex="0" data-lm-suppress-shortcuts="true"
+  place.innerHTML = `<div class="kernel"></div><ol class="lines" data-opens="" tabindex="0" data-lm-suppress-shortcuts="true"
     aria-label="CUDA text of the kernel"></ol><div class="doing" aria-live="polite"></div>
     <div class="warp" role="img"></div>`;
   const [kernel, lines, doing, warp] = [".kernel", ".lines", ".doing", ".warp"].map((part) => place.querySelector(part));

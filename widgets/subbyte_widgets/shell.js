@@ -7,7 +7,7 @@
 function shell({ model, el, name, above = "", watched, picture, index, mark, onKey }) {
   const root = document.createElement("div");
   root.className = name;
-  root.innerHTML = `${above}<div class="problem" role="alert" hidden></div><div class="stage"></div><div class="say" aria-live="polite"></div>`;
+  root.innerHTML = `${above}<div class="problem" role="alert" hidden></div><div class="say" aria-live="polite"></div><div class="stage"></div>`;
   const [problem, stage, say] = [".problem", ".stage", ".say"].map((part) => root.querySelector(part));
   const panel = () => stage.querySelector(".panel");
   el.append(root);
@@ -22,7 +22,10 @@ function shell({ model, el, name, above = "", watched, picture, index, mark, onK
       const focused = stage.contains(document.activeElement);
       stage.innerHTML = shown = wanted;
       panel().addEventListener("keydown", onKey);
-      index?.(stage.querySelector("svg"));
+      const svg = stage.querySelector("svg");
+      if (!svg.hasAttribute("role")) svg.setAttribute("role", "group");
+      if (!svg.hasAttribute("aria-label")) svg.setAttribute("aria-label", model.get("alternative") || name);
+      index?.(svg);
       if (focused) panel().focus();
     }
     if (shown) mark();

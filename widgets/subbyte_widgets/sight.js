@@ -86,6 +86,24 @@ function noted(model, el) {
   };
 }
 
+// Below every view: the keys that its parts take, which their names say to screen readers. Read when it is opened.
+function keysOf(el) {
+  const box = document.createElement("details");
+  box.className = "keys";
+  box.style.cssText = "font: 12.5px/1.4 var(--jp-ui-font-family, sans-serif); color: var(--jp-ui-font-color1, inherit); margin: 2px 4px";
+  const head = document.createElement("summary");
+  head.textContent = "? Keys";
+  head.style.cursor = "pointer";
+  head.dataset.lmSuppressShortcuts = "true";
+  box.append(head);
+  box.addEventListener("toggle", () => {
+    const names = [...el.querySelectorAll("[role=application]")].map((one) => one.ariaLabel.replace(/\s+/g, " "));
+    const lines = [...new Set(names)].map((words) => Object.assign(document.createElement("div"), { textContent: words }));
+    box.replaceChildren(head, ...lines);
+  });
+  el.append(box);
+}
+
 function sighted(render, packed) {
   const start = ({ model, el }) => {
     let end = null;
@@ -95,6 +113,7 @@ function sighted(render, packed) {
     } catch (error) {
       broken(el, error);
     }
+    keysOf(el);
     let seen = false;
     function tell(now) {
       if (now === seen) return;

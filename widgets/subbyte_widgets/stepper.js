@@ -26,7 +26,7 @@ function player({
   const root = document.createElement("div");
   root.className = `sb-step ${name}`;
   const buttons = BUTTONS.map(([key, title, path]) => `<button type="button" data-do="${key}" title="${title}"
-    aria-label="${title}" data-lm-suppress-shortcuts="true"><svg viewBox="0 0 16 16"><path d="${path}"/></svg></button>`);
+    aria-label="${title}" data-lm-suppress-shortcuts="true"><svg aria-hidden="true" viewBox="0 0 16 16"><path d="${path}"/></svg></button>`);
   const speeds = SPEEDS.map((s) => `<option value="${s}"${s === 1 ? " selected" : ""}>${s}\u00d7</option>`);
   root.innerHTML = `<div class="problem" role="alert" hidden></div>
     <div class="tools"><span class="extra"></span><span class="buttons">${buttons.join("")}</span>

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from benchmarks.baselines import compare, overlapped, search, table
+from benchmarks.baselines import compare, overlapped, rounds_table, search, table
 from benchmarks.baselines import plans as plans_of_sides
 from benchmarks.baselines.cutlass_driver import Driver, sizes_of
 from benchmarks.shared import kernel_pack, written
@@ -234,12 +234,20 @@ def test_the_tables_name_ratio_and_floor(place):
     assert "Not measured: vgg16.conv1_1@8, subbyte: no time." in text
 
 
-def test_the_readme_of_the_project_shows_the_stages(place, tmp_path):
-    text = table.summary(tmp_path)
-    assert "| resnet50.stage2@256 | 40.00 | 1,000 | 52 % | 39.50 | 80.00 | int8 to int8 | 2.00 |" in text
+def test_the_readme_of_the_project_shows_the_stages_of_the_rounds(tmp_path):
+    text = table.summary(table.RESULTS / "baselines")
+    record = json.loads(rounds_table.newest(rounds_table.FOLDER).read_text())
+    one = next(one for one in record["results"] if one["workload"] == "resnet50.stage5@256")
+    line = next(line for line in text.splitlines() if line.startswith("| resnet50.stage5@256"))
+    assert line.split(" | ")[1].startswith(f"{one['ours']['hot']['value']:.2f} ± ")
+    assert sum(line.startswith("| resnet50.stage") for line in text.splitlines()) == 12
     assert "enter1x1" not in text
-    assert "1 other layers" in text
+    ahead = sum(one["verdict"] == "ahead" for one in record["results"])
+    assert f"Of all {len(record['results'])} layers measured so {ahead} are ahead" in text
     assert table.summary(tmp_path / "none") == "Nothing has been recorded yet."
+    (tmp_path / "rounds-x.json").write_text("{}")
+    with pytest.raises(InvalidInput, match="no record of `benchmarks/baselines rounds`"):
+        table.summary(tmp_path)
 
 
 def test_no_record_no_table(tmp_path):

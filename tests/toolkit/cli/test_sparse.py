@@ -114,7 +114,7 @@ def test_the_other_parts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
         (["figures", "F11"], "unknown experiment"),
         (["simulate", "gemm64", "--set", "per_k=-1"], "0 or a positive number"),
         (["figures", "F8", "--out", "."], "folder"),
-        (["profile", "letters"], "photos, digits, or a FILE.npz"),
+        (["profile", "letters"], "photos, digits, pruned, or a FILE.npz"),
         (["machine", "abacus"], "allowed"),
     ],
 )

@@ -38,6 +38,8 @@ class Host:
         macros["VALUES"] = " ".join(f"VALUE({name})" for name in self.values)
         if made.output != "int32":
             macros["COMPARED" if made.parameter_form in (THRESHOLDS, LINE) else "REQUANTIZED"] = "1"
+        if added := self.kernel.fusion.added:
+            macros["ADDED_TYPE"] = f"{added.dtype}_t"
         types = made.workload.precision
         sides = ("X", types.activations), ("W", types.weights), ("Y", types.output)
         macros |= {f"{name}_TYPE": f"{operand.dtype}_t" for name, operand in sides}
@@ -61,8 +63,8 @@ class Host:
         return np.full(shape.shape, 0x5A5A5A5A, shape.dtype)
 
     def parameters(self, requant: Requantization) -> tuple[int, NDArray[Any]]:
-        words = self.words("Prm")
-        return self.call("call_parameters", requant.bias, requant.multiplier, requant.shift, words), words
+        words, added = self.words("Prm"), [] if requant.added is None else [requant.added]
+        return self.call("call_parameters", requant.bias, requant.multiplier, requant.shift, *added, words), words
 
     def thresholds(self, w: NDArray[Any], given: Thresholds) -> tuple[int, NDArray[Any]]:
         words, flips = self.words("Prm"), given.flip.astype(np.uint8)
@@ -72,20 +74,22 @@ class Host:
         return Stub.in_dll(self.library, "stub")
 
     def launch(self, buffers: Mapping[str, NDArray[Any]]) -> None:
-        """Load and launch through the header's functions, given A, Wt, Prm and Out; the emulator stands for the GPU."""
+        """Load and launch through the header's functions, given A, Wt, Prm, Out and Res, where one is
+        added; the emulator stands for the GPU."""
         kernel = self.kernel
         by_address = {array.ctypes.data: array for array in buffers.values()}
-        ctypes.c_int.in_dll(self.library, "stub_arguments").value = 4
+        ctypes.c_int.in_dll(self.library, "stub_arguments").value = len(kernel.launch.arguments)
 
         @ctypes.CFUNCTYPE(None)
         def launched() -> None:
-            given = [by_address[pointer] for pointer in self.stub().pointers]
             names = [argument.name for argument in kernel.launch.arguments]
+            given = [by_address[pointer] for pointer in self.stub().pointers[: len(names)]]
             run_cuda(kernel.cuda, kernel.launch, dict(zip(names, given, strict=True)))
 
         ctypes.c_void_p.in_dll(self.library, "stub_launched").value = ctypes.cast(launched, ctypes.c_void_p).value
         assert self.library.call_load() == 0
-        order = (ctypes.c_ulonglong * 4)(*(buffers[name].ctypes.data for name in ("A", "Wt", "Prm", "Out")))
+        names = [name for name in ("A", "Wt", "Prm", "Out", "Res") if name in buffers]
+        order = (ctypes.c_ulonglong * 5)(*(buffers[name].ctypes.data for name in names))
         assert self.library.call_launch(order) == 0
 
 
@@ -95,7 +99,7 @@ class Stub(ctypes.Structure):
     _fields_ = (
         ("image", ctypes.c_void_p), ("entry", ctypes.c_char * 64), ("attribute", ctypes.c_int),
         ("value", ctypes.c_int), ("loaded", ctypes.c_int), ("sizes", ctypes.c_uint * 7),
-        ("pointers", ctypes.c_ulonglong * 4), ("overlapping", ctypes.c_int),
+        ("pointers", ctypes.c_ulonglong * 5), ("overlapping", ctypes.c_int),
     )  # fmt: skip
 
 
@@ -107,7 +111,7 @@ def constants(made: Plan) -> dict[str, int]:
     for what, sizes in (("GRID", launch.grid), ("BLOCK", launch.block)):
         values |= {f"{what}_{axis}": size for axis, size in zip("XYZ", sizes, strict=True)}
     values |= {"CLUSTER": launch.cluster} if launch.cluster > 1 else {}
-    buffers = {"A": "ACTIVATION", "Wt": "WEIGHT", "Out": "OUTPUT", "Prm": "PARAMETER"}
+    buffers = {"A": "ACTIVATION", "Wt": "WEIGHT", "Out": "OUTPUT", "Prm": "PARAMETER", "Res": "RESIDUAL"}
     for argument in launch.arguments:
         values[f"{buffers[argument.name]}_WORDS"] = argument.nbytes // 4
         values[f"{buffers[argument.name]}_BYTES"] = argument.nbytes
@@ -121,11 +125,11 @@ def verify_launch(host: Host) -> None:
     """Machine code, entry, sizes and the order of the arguments that reach the driver."""
     launch = host.kernel.launch
     ctypes.c_int.in_dll(host.library, "stub_arguments").value = len(launch.arguments)
-    pointers = {"A": 0x1000, "Wt": 0x2000, "Prm": 0x3000, "Out": 0x4000}
+    pointers = {"A": 0x1000, "Wt": 0x2000, "Prm": 0x3000, "Out": 0x4000, "Res": 0x5000}
     output = host.words("Out")
     pointers["Out"] = output.ctypes.data
     assert host.library.call_load() == 0
-    assert host.library.call_launch((ctypes.c_ulonglong * 4)(*pointers.values())) == 0
+    assert host.library.call_launch((ctypes.c_ulonglong * 5)(*pointers.values())) == 0
     stub = host.stub()
     assert stub.entry.decode() == launch.entry
     assert (stub.attribute, stub.value, stub.loaded) == (8, launch.shared_bytes, 1)
@@ -135,7 +139,7 @@ def verify_launch(host: Host) -> None:
     assert ctypes.string_at(stub.image, len(CUBIN)) == CUBIN
     assert not stub.overlapping
     if launch.dependent_launch:
-        assert host.library.call_launch_overlapping((ctypes.c_ulonglong * 4)(*pointers.values())) == 0
+        assert host.library.call_launch_overlapping((ctypes.c_ulonglong * 5)(*pointers.values())) == 0
         stub = host.stub()
         assert (stub.overlapping, list(stub.sizes)) == (1, [*launch.grid, *launch.block, launch.shared_bytes])
         assert list(stub.pointers)[: len(launch.arguments)] == given

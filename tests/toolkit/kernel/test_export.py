@@ -27,7 +27,7 @@ from subbyte.families.stem.plan import StemPlan
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.kernel import Kernel
-from subbyte.kernel.execute import expected, random_operands
+from subbyte.kernel.execute import expected, random_operands, random_residual
 from subbyte.kernel.export import header, stem_of
 from subbyte.kernel.operands import fast_words
 from subbyte.numerics import Requantization, to_nhwcnc
@@ -88,6 +88,14 @@ CASES: dict[str, Plan | WgmmaPlan | StemPlan] = {
         "n9h5w7c40k40r3s3p1:w4a4:signed.unsigned", {"output": "uint4", "clip": (0, 15)}, tile_width=8, stages=4
     ),
     "2:4, an odd block, some channels": sparse("n9h7w9c70k40r3s3p1", "wg24-tw10-tr1-cm1-sg2-st5-res1"),
+    "residual": make("n9h3w5c40k40r3s2p1", 2, output="int4+addint4"),
+    "residual int8, nhwc, general": make(
+        "n3h4w5c8k40r2s3p1", 2, layout="nhwc", requant="general", output="int4+addint8"
+    ),
+    "warpgroup, residual": warpgroup(
+        "n9h5w7c40k40r1s1p0:w4a4:signed.unsigned", {"output": "uint4+adduint4", "clip": (0, 15)}, tile_width=8, stages=4
+    ),
+    "warpgroup, residual int8": warpgroup("n8h4w5c32k40r1s1p0", {"output": "int4+addint8"}, tile_width=8, stages=4),
 }
 FIXED = ["one word a lane, padded images and channels", "four words a lane", "warpgroup, cluster"]
 
@@ -104,7 +112,15 @@ def verify(host: Host) -> None:
     kernel = host.kernel
     assert {name: host.library.read_value(i) for i, name in enumerate(host.values)} == host.values
     x, w, requant = random_operands(kernel, 3)
-    wanted = kernel.pack(x, w, requant)
+    residual = random_residual(kernel, 3)
+    wanted = kernel.pack(x, w, requant, residual)
+    if residual is not None and (added := kernel.fusion.added):
+        words = host.words("Res")
+        assert host.call("call_residual", residual, words) == 0
+        np.testing.assert_array_equal(words, wanted["Res"])
+        if added.bits < 8:
+            residual[-1, -1, -1, -1] = added.largest + 1
+            assert host.call("call_residual", residual, words) == 1
     for call, operand, name in (("call_pack", x, "A"), ("call_weights", w, "Wt")):
         words = host.words(name)
         assert host.call(call, operand, words) == 0
@@ -197,6 +213,11 @@ def test_parameters_outside_their_range_are_refused(name: str, row: int, value: 
 @pytest.mark.parametrize(
     ("name", "right", "wrong"),
     [
+        ("residual", "& 15u) << (4 * (k % 8))", "& 15u) << (4 * (7 - k % 8))"),
+        ("residual", "3 * row + k", "2 * row + k"),
+        ("warpgroup, residual", "residual, &w", "w, &residual"),
+        ("warpgroup, residual int8", "k % 16 / 4", "k % 16 / 8"),
+        ("residual int8, nhwc, general", "* 16 + k / 4", "* 8 + k / 4"),
         ("four words a lane", "(4 * (element % 8))", "(4 * (7 - element % 8))"),
         ("four words a lane", "image % 8) * 4", "image % 4) * 4"),
         ("four words a lane", "k % 8 * 4", "(7 - k % 8) * 4"),
@@ -268,7 +289,7 @@ def test_a_name_cannot_break_out_of_the_header(tmp_path: Path) -> None:
 # ---- files and whole programs -------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module", params=["two words a lane, general", "warpgroup, cluster"])
+@pytest.fixture(scope="module", params=["two words a lane, general", "warpgroup, cluster", "residual"])
 def built(request: pytest.FixtureRequest) -> Kernel:
     """A kernel small enough to run on the CPU, with machine code."""
     return Kernel(CASES[request.param])
@@ -302,12 +323,16 @@ def test_a_program_computes_the_convolution(built: Kernel, tmp_path: Path) -> No
     host = Host(built.plan, header(built.plan, built.cubin), tmp_path)
     x, w, requant = random_operands(built, 11)
     assert requant is not None
-    device = {name: host.words(name) for name in ("A", "Wt", "Prm", "Out")}
+    residual = random_residual(built, 11)
+    device = {one.name: host.words(one.name) for one in built.launch.arguments}
+    if residual is not None:
+        assert host.call("call_residual", residual, device["Res"]) == 0
     assert host.call("call_pack", x, device["A"]) == 0
     assert host.call("call_weights", w, device["Wt"]) == 0
-    assert host.call("call_parameters", requant.bias, requant.multiplier, requant.shift, device["Prm"]) == 0
+    status, device["Prm"] = host.parameters(requant)
+    assert status == 0
     host.launch(device)
-    wanted = expected(built, x, w, requant)
+    wanted = expected(built, x, w, requant, residual)
     y = np.full_like(wanted, 99)
     host.call("call_unpack", device["Out"], y)
     np.testing.assert_array_equal(y, wanted)

@@ -229,7 +229,10 @@ def test_tensors_that_do_not_fit_are_refused(torch, layer, given):
     words = torch.ops.subbyte.pack(given.permute(0, 2, 3, 1), None, layer.reads, layer.arch)
     op = torch.ops.subbyte
     for call, message in (
-        (lambda: layer(given[:1]), r"x has shape \[1, 40, 4, 5\]: this layer is built for \[2, 40, 4, 5\]"),
+        (
+            lambda: layer(given[:, :8]),
+            r"x has shape \[2, 8, 4, 5\]: .*; N, H and W may differ, C may not",
+        ),
         (lambda: layer(given.long()), "x is torch.int64 .*: must be .* of int8, float16"),
         (lambda: layer(words[:-4]), "x is torch.int32 with 1276 elements: must be torch.int32 with 1280"),
         (lambda: layer(words.repeat_interleave(2)[::2]), r"x has strides \[2\]: must be contiguous"),
@@ -344,3 +347,31 @@ def test_nothing_else_imports_torch():
     code = "import sys, subbyte\nfor name in dir(subbyte): getattr(subbyte, name)\nassert 'torch' not in sys.modules"
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_further_sizes_are_built_once_and_exact(torch, make):
+    layer = make(FIRST)
+    _, w, requant = layer.drawn
+    x = np.random.default_rng(9).integers(-8, 8, (3, 5, 4, 40), np.int8)
+    given = torch.from_numpy(x).permute(0, 3, 1, 2)
+    wanted = requant.apply(reference(ConvWorkload(3, 5, 4, 40, 32, 3, 3, 1), x, w)).transpose(0, 3, 1, 2)
+    assert np.array_equal(layer(given).numpy(), wanted)
+    found = layer._of_size(given)
+    assert layer._of_size(given) is found
+    assert found.kernel != layer.kernel
+    assert found.weight is layer.weight, "both kernels read the same words"
+    assert set(layer.state_dict()) == set(make(FIRST).state_dict()), "further sizes are no part of the state"
+
+
+def test_further_sizes_need_a_call_outside_and_the_layers_own_words(torch, make):
+    layer = make(FIRST)
+    other = torch.zeros((1, 40, 4, 5), dtype=torch.int8)
+    with pytest.raises(Exception, match="hold that size alone, no dynamic one"):
+        torch.export.export(layer, (other,), strict=False)
+    with torch.no_grad():
+        layer.weight[0] ^= 1
+    with pytest.raises(InvalidInput, match="loaded from a state, which other sizes cannot be packed"):
+        layer(other)
+    dynamic = {"x": {0: torch.export.Dim("n", min=2, max=64)}}
+    with pytest.raises(Exception, match=r"hold that size alone|specialized|[Cc]onstraint"):
+        torch.export.export(layer, (torch.zeros((2, 40, 4, 5), dtype=torch.int8),), dynamic_shapes=dynamic)

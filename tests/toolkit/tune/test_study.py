@@ -71,7 +71,7 @@ def test_run_ends_at_the_trials_and_at_the_end_of_the_space(toy):
     study = Study(toy, seed=1)
     assert study.run(FakeRunner(), trials=20, batch=8).ended == "trials"
     assert len(study.trials) == 20
-    record = study.run(FakeRunner(), trials=10_000)
+    record = study.run(FakeRunner())
     assert record.ended == "exhausted"
     assert sorted(trial.index for trial in record.trials) == list(toy.valid)
     assert record.best.microseconds == min(trial.microseconds for trial in record.trials)
@@ -324,3 +324,15 @@ def test_a_result_of_another_kind_of_gpu_is_refused(toy):
     with pytest.raises(InvalidInput, match="measured with name 'fake', not 'A100'"):
         study.tell(index, Measured(1.0, device={"name": "A100"}))
     assert study.tell(index, Measured(1.0)).microseconds == 1.0
+
+
+def test_more_trials_than_the_space_holds_are_refused(toy):
+    study = Study(toy)
+    most = len(toy.valid)
+    assert study.most_trials == most
+    said = f"trials={most + 1:,}: this space holds {most:,} configurations; give at most that"
+    for begin in (study.run, study.start):
+        with pytest.raises(InvalidInput, match=said):
+            begin(FakeRunner(), most + 1)
+    assert not study.trials
+    assert len(study.run(FakeRunner(), most).trials) == most

@@ -1,5 +1,6 @@
 """Types of operands: ranges, names, and what is refused."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -230,3 +231,24 @@ def test_an_encoding_of_ones_own(bits):
         workload(f"{SPEC}:w{bits}a{bits}:ones.ones")
     with pytest.raises(InvalidInput, match="small letters"):
         register_encoding(Encoding("one4", lambda code, bits: code, "one", ""))
+
+
+def test_bytes_are_those_of_pixels_that_an_output_reads():
+    """Against every tap of every output; a count that knows no stride must not pass."""
+    rng, differ = np.random.default_rng(7), 0
+    for _ in range(400):
+        h, w, r, s, stride, dilation, pad = (int(rng.integers(low, high)) for low, high in (
+            (1, 20), (1, 20), (1, 6), (1, 6), (1, 6), (1, 7), (0, 9)))  # fmt: skip
+        try:
+            found = ConvWorkload(1, h, w, 32, 32, r, s, pad, stride, dilation)
+        except InvalidInput:
+            continue
+        rows = {p * stride + tap * dilation - pad for p in range(found.p) for tap in range(r)} & set(range(h))
+        columns = {q * stride + tap * dilation - pad for q in range(found.q) for tap in range(s)} & set(range(w))
+        assert found.pixels_read == len(rows) * len(columns), found.spec
+        differ += found.pixels_read != h * w
+    assert differ > 50
+    strided = ConvWorkload(8, 56, 56, 256, 512, 1, 1, 0, 2)
+    assert strided.bytes_moved == (8 * 28 * 28 * 256 + 512 * 256 + 8 * 28 * 28 * 512) // 2
+    long = ConvWorkload(1, 10**9 - 1, 1, 32, 32, 3, 1, 0, 7, 1)
+    assert long.pixels_read == 3 * long.p  # at once

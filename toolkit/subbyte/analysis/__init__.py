@@ -18,6 +18,7 @@ from subbyte.analysis.landscape_view import (
     landscape_points,
 )
 from subbyte.analysis.mechanism import Mechanism, MechanismRow, read_mechanism
+from subbyte.analysis.neighbors import Neighbor, Neighbors, neighbors
 from subbyte.analysis.origin import Origin, origin
 from subbyte.analysis.racing import race
 from subbyte.analysis.recorded import SideBySide, recorded_ablation, side_by_sides
@@ -55,6 +56,8 @@ __all__ = [
     "LandscapePoints",
     "Mechanism",
     "MechanismRow",
+    "Neighbor",
+    "Neighbors",
     "Optimum",
     "Origin",
     "PlaneTime",
@@ -78,6 +81,7 @@ __all__ = [
     "knob_effects",
     "landscape_map",
     "landscape_points",
+    "neighbors",
     "origin",
     "paired_interval",
     "race",

@@ -210,6 +210,26 @@ def knob_effects(landscape: Landscape) -> tuple[KnobEffect, ...]:
     return tuple(sorted(effects, key=lambda effect: -effect.share))
 
 
+@checked
+def shared_by_fastest(landscape: Landscape, part: float = 0.05) -> str:
+    """Which knobs the fastest ``part`` of the measured configurations share, in one sentence.
+
+    Named are the knobs of which at least 80 % of these have one value, with that share and the value's share among all
+    that were measured; knobs of which every measured configuration has the same value are left out.
+    """
+    points = landscape_points(landscape)
+    timed = sorted((time, i) for i, time in enumerate(points.microseconds) if time is not None)
+    fast = [i for _, i in timed[: max(1, round(part * len(timed)))]]
+    shared = []
+    for column, (knob, values) in enumerate(points.knobs.items()):
+        everywhere = Counter(points.digits[i][column] for _, i in timed)
+        digit, count = Counter(points.digits[i][column] for i in fast).most_common(1)[0]
+        if len(everywhere) > 1 and count >= 0.8 * len(fast):
+            of_all = everywhere[digit] / len(timed)
+            shared.append(f"{knob} {values[digit]} ({count / len(fast):.0%}, of all {of_all:.0%})")
+    return f"The fastest {part:.0%} ({len(fast)}) share: {', '.join(shared) or 'no value of any knob'}."
+
+
 def _refused(landscape: Landscape, size: int, known: dict[int, Any]) -> dict[int, tuple[None, str]]:
     header = landscape.header["space"]
     space = space_of(landscape.workload, landscape.arch, landscape.kind, **header["fixed"])

@@ -265,7 +265,8 @@ def _floors(w: ConvWorkload, limits: MeasuredPeaks, atom: str) -> tuple[Floor, .
         times = f" in {pairs} pairs of planes"
     return (
         Floor("launch", limits.launch_microseconds, "an empty kernel in a CUDA graph"),
-        Floor("bytes", w.bytes_moved / copy / 1e6, f"x, w and y once, {w.bytes_moved:,} bytes at {copy:g} TB/s"),
+        Floor("bytes", w.bytes_moved / copy / 1e6,
+              f"what is read of x, w and y once, {w.bytes_moved:,} bytes at {copy:g} TB/s"),
         Floor("arithmetic", w.operations * pairs / peak / 1e6,
               f"{w.operations / 1e9:.2f} GOP{times} at {peak:,.0f} TOPS of {atom}"),
     )  # fmt: skip
@@ -326,8 +327,9 @@ def _best(w: ConvWorkload, device: str, limits: MeasuredPeaks) -> tuple[Timed | 
 
 
 def _bytes(w: ConvWorkload, side: str) -> float:
-    """Bytes of x, w and y once, in the types of a side, which its name tells: "cuDNN int8 to int32, graph API"."""
-    x, weights, y = w.n * w.h * w.w * w.c, w.k * w.r * w.s * w.c, w.n * w.p * w.q * w.k
+    """Bytes of what is read of x, of w and y once, in the types of a side, which its name
+    tells: "cuDNN int8 to int32, graph API"."""
+    x, weights, y = w.n * w.pixels_read * w.c, w.k * w.r * w.s * w.c, w.n * w.p * w.q * w.k
     if side.startswith(OURS):
         types = w.precision
         sizes = (types.activations.stored_bits(x), types.weights.stored_bits(weights), types.output.stored_bits(y))

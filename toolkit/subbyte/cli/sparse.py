@@ -101,10 +101,12 @@ def _add_model(parts: Any) -> None:
     one.add_argument("names", metavar="NAME", nargs="*", help="F1, F2, F3, F5, F6, F7, F8, F10 (default all)")
     one.add_argument("--out", metavar="FILE", help="also write them, with the command and the day, to this JSON file")
     one = command_parser(
-        parts, "profile", "Densities and runs of zeros of ReLU maps (photographs, digits) or of a file's arrays.",
+        parts, "profile", "Densities and runs of zeros of ReLU maps, of pruned weights, or of a file's arrays.",
         "subbyte sparse profile photos",
     )  # fmt: skip
-    one.add_argument("source", metavar="SOURCE", help="photos (needs scikit-learn and Pillow), digits or FILE.npz")
+    one.add_argument(
+        "source", metavar="SOURCE", help="photos (needs scikit-learn and Pillow), digits, pruned or FILE.npz"
+    )
     one = command_parser(
         parts, "machine", "The parameters of a unit, each with its source.", "subbyte sparse machine dstc"
     )

@@ -46,7 +46,7 @@ def check_floors(answer: Any, workload: ConvWorkload | str, terabytes_per_second
     right = {"moving": w.bytes_moved / terabytes_per_second / 1e6, "multiplying": w.operations / tops / 1e6}
     given = {name: answer.get(name) for name in PARTS}
     missing = [name for name, value in given.items() if unanswered(value)]
-    x, weights, y = w.n * w.h * w.w * w.c, w.k * w.r * w.s * w.c, w.n * w.p * w.q * w.k
+    x, weights, y = w.n * w.pixels_read * w.c, w.k * w.r * w.s * w.c, w.n * w.p * w.q * w.k
     known = {
         "moving": [
             (2.0, "those are bytes of int8 values: an int4 value is half a byte."),
@@ -56,6 +56,8 @@ def check_floors(answer: Any, workload: ConvWorkload | str, terabytes_per_second
             ((x + y) / (x + weights + y), "the weights have to be read, too."),
             ((x * w.r * w.s + weights + y) / (x + weights + y),
              "that is the lowered matrix; a floor counts each datum once."),
+            ((w.n * w.h * w.w * w.c + weights + y) / (x + weights + y),
+             "a stride leaves pixels out that no output reads: they need not move."),
         ],
         "multiplying": [
             (0.5, "those are multiply-accumulates; each counts as two operations."),

@@ -27,7 +27,7 @@ from subbyte.families.registry import (
 )
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.coverage import covered
-from subbyte.kernel.default import TRIES, default_config
+from subbyte.kernel.default import TRIES, default_config, tried_at_most
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.live_shares import between_shares
 from subbyte.kernel.own import Own, beaten, own_records, reason_of
@@ -282,18 +282,19 @@ def _in_order(
             dense = replace(workload, precision=dense_types(workload.precision))
             recorded = _recorded(dense, arch, output) or _recorded(int4_twin(dense) or dense, arch, output)
     recorded = [choice._replace(reason=choice.reason + zeros) for choice in recorded]
-    for choice in _with_own(own, recorded):
-        if choice.family in wanted and fits(choice.family, choice.config):
-            yield choice
+    known = [one for one in _with_own(own, recorded) if one.family in wanted and fits(one.family, one.config)]
+    yield from known
+    given = {one.config for one in known}
     for one in wanted:
         kept = recommendation(workload.spec, arch.name)
         if kept is not None and one.owns(kept.config) and fits(one, kept.config):
-            known = f"fastest measured configuration ({kept.microseconds:.2f} us on {kept.device})"
-            yield Choice(one, kept.config, f"{one.name} family, {known}", False, kept.microseconds, kept.device)
-        for config in islice((config for config in one.candidates(workload, arch) if fits(one, config)), most):
+            time = f"fastest measured configuration ({kept.microseconds:.2f} us on {kept.device})"
+            yield Choice(one, kept.config, f"{one.name} family, {time}", False, kept.microseconds, kept.device)
+        fitting = (config for config in one.candidates(workload, arch) if config not in given and fits(one, config))
+        for config in islice(fitting, tried_at_most(most, output)):
             more = "" if config.skips_zeros else zeros
-            known = (said := one.expectation(workload, config, arch)) and f"; {said}"
-            yield Choice(one, config, f"{one.name} family, chosen by estimate: not measured yet{known}{more}", False)
+            time = (said := one.expectation(workload, config, arch)) and f"; {said}"
+            yield Choice(one, config, f"{one.name} family, chosen by estimate: not measured yet{time}{more}", False)
 
 
 def _with_own(own: Own, recorded: list[Choice]) -> list[Choice]:

@@ -11,12 +11,23 @@ from subbyte.errors import Unsupported
 from subbyte.families.registry import finding_zeros, newest_first, usual
 from subbyte.kernel.own import Path, beaten, own_records, reason_of
 from subbyte.kernel.recommended import recommendation
+from subbyte.numerics.fusion import SEPARATOR, Fusion
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 from subbyte.workload.coverage import int4_twin
 
 TRIES = 8
 """Estimated configurations of a family that are built before another family is taken, or none."""
+TIMES_ADDED = 4
+"""As many times more are built where values are added to sums: candidates are ranked by what the plain layer takes, and
+what an epilogue with a residual needs of registers decides how many of the first are refused."""
+
+
+def tried_at_most(most: int, output: str | None) -> int:
+    """How many estimated configurations of a family are tried for an output, where ``most`` of the plain layer are."""
+    if output is None or SEPARATOR not in output or Fusion.of(output).added is None:
+        return most
+    return most * TIMES_ADDED
 
 
 def default_config(workload: ConvWorkload, arch: Arch | str) -> Configuration:

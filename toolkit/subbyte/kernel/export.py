@@ -18,8 +18,9 @@ from subbyte.errors import InvalidInput, Unsupported
 from subbyte.families.base import Plan
 from subbyte.families.registry import family_of
 from subbyte.files import replace_file
+from subbyte.kernel.export_added import BODIES, added_to, added_words
 from subbyte.kernel.operands import begun_most
-from subbyte.numerics.fusion import base_of
+from subbyte.numerics.fusion import ADDED, base_of
 from subbyte.numerics.reference import accumulator_bound
 from subbyte.numerics.thresholds import LINE, THRESHOLDS
 from subbyte.workload.conv import BATCH_GROUP
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
     from subbyte.kernel.kernel import Kernel
 
 FORMAT, SCHEMA = "subbyte-kernel", 1
-C_NAMES = {"A": "x", "Wt": "w", "Prm": "parameters", "Out": "y"}
+C_NAMES = {"A": "x", "Wt": "w", "Prm": "parameters", "Res": "residual", "Out": "y"}
 """What the header calls each kernel argument."""
-BUFFERS = {"A": "ACTIVATION", "Wt": "WEIGHT", "Prm": "PARAMETER", "Out": "OUTPUT"}
+BUFFERS = {"A": "ACTIVATION", "Wt": "WEIGHT", "Prm": "PARAMETER", "Res": "RESIDUAL", "Out": "OUTPUT"}
 BYTES_PER_LINE = 24
 LONGEST_STEM = 120
 _ELEMENTS = {1: "thirty-two", 2: "sixteen", 4: "eight", 8: "four"}
@@ -53,11 +54,6 @@ def export(kernel: Kernel, folder: Path) -> list[Path]:
     Files of the same stem are replaced. Raises InvalidInput when the folder cannot be written.
     """
     plan = kernel.plan
-    if kernel.fusion.added is not None:
-        raise Unsupported(
-            f"export of {plan.workload}: C headers are not written for kernels that add values ({kernel.output}); take "
-            f"one of output {base_of(kernel.output)}"
-        )
     types = plan.workload.precision
     if missing := [name for name in _names(plan) if name not in _sections(plan)]:
         raise Unsupported(
@@ -132,15 +128,21 @@ def header(plan: Plan, cubin: bytes) -> str:
     sections = _sections(plan)
     words = family_of(plan.config).export(plan).words
     values = {**_constants(plan), **_words(plan), **words, **_machine_code(cubin)}
-    return re.sub(r"@(\w+)@", lambda match: values[match[1]], "\n".join(sections[name] for name in _names(plan)))
+
+    def filled(text: str) -> str:
+        return re.sub(r"@(\w+)@", lambda match: values[match[1]], text)
+
+    values |= {name: filled(values[name]) for name in BODIES}
+    return filled("\n".join(sections[name] for name in _names(plan)))
 
 
 def _names(plan: Plan) -> list[str]:
     """The sections of a plan's header, in order."""
     names = ["top", "index", "operands", "weights"]
     if plan.output != SUMS:
-        form = re.split(r"\d", plan.parameter_form, maxsplit=1)[0]
+        form = re.split(r"\d", plan.parameter_form.removesuffix(ADDED), maxsplit=1)[0]
         names += _PARAMETERS.get(form, (f"parameters_{form}",))
+    names += ["residual"] if added_to(plan) else []
     return [*names, "output", "driver", *(["overlapping"] if plan.launch.dependent_launch else []), "end"]
 
 
@@ -173,8 +175,10 @@ def _shapes(plan: Plan) -> dict[str, tuple[int, ...]]:
         "Out": tensor(
             w.p, w.q, w.filter_blocks, types.output.block if plan.output == SUMS else types.output.block_words
         ),
-        "Prm": (3, w.padded_filters),
+        "Prm": (4 if added_to(plan) else 3, w.padded_filters),
     }
+    if operand := added_to(plan):
+        shapes["Res"] = tensor(w.p, w.q, w.filter_blocks * operand.bits // 4, 4)
     shapes |= family_of(plan.config).export(plan).shapes
     return {argument.name: shapes[argument.name] for argument in plan.launch.arguments}
 
@@ -189,6 +193,9 @@ def _operands(plan: Plan) -> dict[str, Any]:
         "Out": {"dtype": y_type, "shape": [w.n, w.p, w.q, w.k], "axes": "NPQK"},
         "Prm": {"dtype": "int32", "shape": [3, w.k], "axes": "bias, multiplier, shift"},
     }
+    if operand := added_to(plan):
+        host["Res"] = {"dtype": operand.dtype, "shape": [w.n, w.p, w.q, w.k], "axes": "NPQK"}
+        host["Prm"] = {"dtype": "int32", "shape": [4, w.k], "axes": "bias, multiplier, shift, added"}
     if given := family_of(plan.config).export(plan).parameters:
         host["Prm"] = dict(given)
     shapes = _shapes(plan)
@@ -244,14 +251,15 @@ def _words(plan: Plan) -> dict[str, str]:
     sizes |= {key: str(getattr(w, key)) for key in ("pad", "stride", "dilation")}
     label = _in_a_comment(w.label)
     shapes = {f"{C_NAMES[key]}_words": "".join(f"[{n}]" for n in shape) for key, shape in _shapes(plan).items()}
+    more = added_words(plan)
     usage = (
-        " *   prepare_parameters(bias, multiplier, shift, words)\n"
+        f" *   prepare_parameters(bias, multiplier, shift, {'added, ' if added_to(plan) else ''}words)\n"
         " *                                            words to the device, PARAMETER_BYTES\n"
     )
     read = " *   parameters  PARAMETER_BYTES, as prepare_parameters makes them\n"
     grid, block = (map(str, size) for size in (plan.launch.grid, plan.launch.block))
     return {
-        **sizes, **shapes,
+        **sizes, **shapes, **more,
         "title": f"{label} ({w.spec}): {_a(types.label)} convolution for {plan.arch.name}.",
         "x_type": types.activations.name, "x_values": f"{types.activations.least}..{types.activations.largest}",
         "w_type": types.weights.name, "w_values": f"{types.weights.least}..{types.weights.largest}",
@@ -261,7 +269,7 @@ def _words(plan: Plan) -> dict[str, str]:
         ),
         "x_least": str(types.activations.least), "x_largest": str(types.activations.largest),
         "y_zero": str(-types.output.least), "y_second": f"({types.output.least + 1})",
-        "output": plan.output,
+        "output": base_of(plan.output),
         "clip": f", requantized and clipped to {plan.clip[0]}..{plan.clip[1]}" if quantized else ", the raw sums",
         "host_y": types.output.dtype if quantized else SUMS,
         "images": str(w.batch_groups * BATCH_GROUP),
@@ -274,10 +282,10 @@ def _words(plan: Plan) -> dict[str, str]:
         "fixed_shift": str(32 - plan.atom.scale_log2),
         "scale_log2": str(plan.atom.scale_log2), **_line_words(plan),
         "usage_parameters": usage if quantized else "",
-        "usage_device": "parameters, " if quantized else "",
+        "usage_device": ("parameters, " if quantized else "") + more["usage_device"],
         "usage_overlap": OVERLAP_USAGE if plan.launch.dependent_launch else "",
-        "launch_parameters": read if quantized else "",
-        "launch_argument": "CUdeviceptr parameters, " if quantized else "",
+        "launch_parameters": (read if quantized else "") + more["launch_parameters"],
+        "launch_argument": ("CUdeviceptr parameters, " if quantized else "") + more["launch_argument"],
     }  # fmt: skip
 
 

@@ -9,9 +9,9 @@
  *   x  @x_type@ [N=@n@][H=@h@][W=@w@][C=@c@]  input, values @x_values@
  *   w  @w_type@ [K=@k@][R=@r@][S=@s@][C=@c@]  weights, values @w_values@
  *   y  @output@ [N=@n@][P=@p@][Q=@q@][K=@k@]  output@clip@
- *   padding @pad@, stride @stride@, dilation @dilation@
+@added_line@ *   padding @pad@, stride @stride@, dilation @dilation@
  *
- * On the host the tensors are C-contiguous, one value to an @x_host@ (y: @host_y@); on the device they are the words that
+ * On the host the tensors are C-contiguous, one value to an @x_host@ (y: @host_y@@host_residual@); on the device they are the words that
  * the functions below describe. @packing@ N is filled up to @images@, C to
  * @channels@ and K to @filters@ with zeros; the functions do it, and crop it again.
  *
@@ -20,7 +20,7 @@
  *   load(&module, &function)                 once, in a current CUDA context
  *   prepare_weights(w, words)                words to the device with cuMemcpyHtoD, WEIGHT_BYTES
 @usage_parameters@ *   pack_activations(x, words)               words to the device, ACTIVATION_BYTES
- *   launch(function, stream, x, w, @usage_device@y)@usage_overlap@
+@usage_residual@ *   launch(function, stream, x, w, @usage_device@y)@usage_overlap@
  *   unpack_output(words, y)                  after words came back with cuMemcpyDtoH, OUTPUT_BYTES
  */
 #ifndef @NAME@_HEADER
@@ -96,17 +96,17 @@ static inline int @stem@_pack_activations(const int8_t *x, uint32_t *words)
 }
 
 //@ parameters_fixed
-/* Requantization, y = clip(((sum + bias) * multiplier + 2^(shift-1)) >> shift): bias, multiplier (0..2^31-1) and shift
- * (1..62) int32 [K] -> all words uint32 [3][@filters@]: a multiplier, and the low and the high word of an offset, so that y
+/* Requantization, y = clip(((sum + bias) * multiplier + @added_term@2^(shift-1)) >> shift): bias, multiplier (0..2^31-1)@added_and@ and shift
+ * (1..62) int32 [K] -> all words uint32 [@rows@][@filters@]: a multiplier, and the low and the high word of an offset, so that y
  * is the upper half of one 64-bit multiplication and addition. That is exact for shifts up to @fixed_shift@ unless
- * multiplier * 2^(@fixed_shift@-shift) needs more than 31 bits or the offset more than 62: then NOT_EXACT, and the kernel
+ * multiplier * 2^(@fixed_shift@-shift) needs more than 31 bits or the offset more than @offset_bits@: then NOT_EXACT, and the kernel
  * has to be built with requant="general". BAD_VALUE when a multiplier or shift is outside its range.
  * The clip is part of the kernel. */
 static inline int @stem@_prepare_parameters(
-    const int32_t *bias, const int32_t *multiplier, const int32_t *shift, uint32_t *words)
+    const int32_t *bias, const int32_t *multiplier, const int32_t *shift, @added_argument@uint32_t *words)
 {
     const size_t filters = @k@, row = @filters@;
-    const int64_t limit = (int64_t)1 << 62;
+    const int64_t limit = (int64_t)1 << @offset_bits@;
     for (size_t i = 0; i < @NAME@_PARAMETER_WORDS; ++i) {
         words[i] = 0;
     }
@@ -131,7 +131,7 @@ static inline int @stem@_prepare_parameters(
         words[k] = (uint32_t)(factor >> @scale_log2@);
         words[row + k] = (uint32_t)((uint64_t)offset & 0xFFFFFFFFu);
         words[2 * row + k] = (uint32_t)((uint64_t)offset >> 32);
-    }
+@added_fixed@    }
     return @NAME@_OK;
 }
 
@@ -296,11 +296,11 @@ static inline int @stem@_prepare_parameters(
 }
 
 //@ parameters_general
-/* Requantization, y = clip(((sum + bias) * multiplier + 2^(shift-1)) >> shift): bias, multiplier (0..2^31-1) and shift
- * (1..62) int32 [K] -> all words uint32 [3][@filters@]: bias, multiplier, shift. BAD_VALUE when a multiplier or shift is
+/* Requantization, y = clip(((sum + bias) * multiplier + @added_term@2^(shift-1)) >> shift): bias, multiplier (0..2^31-1)@added_and@ and shift
+ * (1..62) int32 [K] -> all words uint32 [@rows@][@filters@]: bias, multiplier, shift@added_row@. BAD_VALUE when a multiplier or shift is
  * outside its range. The clip is part of the kernel. */
 static inline int @stem@_prepare_parameters(
-    const int32_t *bias, const int32_t *multiplier, const int32_t *shift, uint32_t *words)
+    const int32_t *bias, const int32_t *multiplier, const int32_t *shift, @added_argument@uint32_t *words)
 {
     const size_t filters = @k@, row = @filters@;
     for (size_t k = 0; k < row; ++k) {
@@ -308,9 +308,34 @@ static inline int @stem@_prepare_parameters(
         if (used && (multiplier[k] < 0 || shift[k] < 1 || shift[k] > 62)) {
             return @NAME@_BAD_VALUE;
         }
-        words[k] = used ? (uint32_t)bias[k] : 0u;
+@added_general@        words[k] = used ? (uint32_t)bias[k] : 0u;
         words[row + k] = used ? (uint32_t)multiplier[k] : 0u;
         words[2 * row + k] = used ? (uint32_t)shift[k] : 1u;
+    }
+    return @NAME@_OK;
+}
+
+//@ residual
+/* Residual: r @r_host@ [N][P][Q][K], @r_type@ values -> words uint32, RESIDUAL_WORDS of them, all written: packed as the
+ * output of a kernel of this layout is. BAD_VALUE when a value is outside @r_least@..@r_largest@. */
+static inline int @stem@_pack_residual(const @r_host@_t *r, uint32_t *words)
+{
+    const size_t images = @n@, height = @p@, width = @q@, filters = @k@;
+    for (size_t i = 0; i < @NAME@_RESIDUAL_WORDS; ++i) {
+        words[i] = 0;
+    }
+    for (size_t n = 0; n < images; ++n) {
+        for (size_t p = 0; p < height; ++p) {
+            for (size_t q = 0; q < width; ++q) {
+                for (size_t k = 0; k < filters; ++k) {
+                    const int value = *r++;
+                    if (value < @r_least@ || value > @r_largest@) {
+                        return @NAME@_BAD_VALUE;
+                    }
+                    words[@r_word@] |= ((uint32_t)value & @r_mask@u) << (@r_bits@ * (k % @r_elements@));
+                }
+            }
+        }
     }
     return @NAME@_OK;
 }

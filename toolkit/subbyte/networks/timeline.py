@@ -135,7 +135,7 @@ def _layer(network: Network, place: int, arch: str, peaks: MeasuredPeaks) -> Tim
     types = wl.precision
     last = place == len(network.layers) - 1
     read, written, bits = residual_bytes(network, layer)
-    x, w = (types.activations.stored_bits(wl.n * wl.h * wl.w * wl.c),
+    x, w = (types.activations.stored_bits(wl.n * wl.pixels_read * wl.c),
             types.weights.stored_bits(wl.k * wl.r * wl.s * wl.c))  # fmt: skip
     rows, columns, channels = layer.output
     count = wl.n * rows * columns * channels

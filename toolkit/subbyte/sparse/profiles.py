@@ -81,7 +81,8 @@ class Profiles(InfoRecord):
 
 def profile(given: str) -> Profiles:
     """Profiles of ``photos`` (ReLU maps of scikit-learn's photographs), ``digits`` (a trained network's maps of the
-    images that its training did not see) or of the arrays of an ``.npz``.
+    images that its training did not see), ``pruned`` (int4 weights of a network trained on digits and pruned to
+    several densities, and what its layers read) or of the arrays of an ``.npz``.
 
     Arrays are masks or values; runs of 32 go along the last axis but one (the pixels of a row of [N, H, W, C]; images,
     where a layer has one pixel each), of a vector along itself. Raises InvalidInput for another name, a file that
@@ -97,8 +98,12 @@ def profile(given: str) -> Profiles:
         return Profiles("photographs of scikit-learn through random 3x3 filters and ReLU (real pixels)", found)
     if text.lower() == "digits":
         return _digits()
+    if text.lower() == "pruned":
+        return _pruned()
     if Path(text).suffix != ".npz":
-        raise InvalidInput(f"profile {given!r}: expected photos, digits, or a FILE.npz with arrays of masks or values")
+        raise InvalidInput(
+            f"profile {given!r}: expected photos, digits, pruned, or a FILE.npz with arrays of masks or values"
+        )
     return Profiles(f"the user's {Path(text).name}", tuple(_one(*item) for item in load_arrays(text).items()))
 
 
@@ -114,6 +119,16 @@ def _digits() -> Profiles:
     source = f"{len(images)} handwritten digits through the trained network {TRAINED} (real, small): layers' outputs"
     return Profiles(source, tuple(
         _one(f"{TRAINED} {name}", codes.reshape(-1, codes.shape[-1])) for name, codes in values.items()
+    ))  # fmt: skip
+
+
+def _pruned() -> Profiles:
+    """What pruning left of really trained weights, and what their layers read of images that no training saw."""
+    from subbyte.sparse.pruned import DENSITIES, pruned_arrays
+
+    source = "a small convolutional network trained on handwritten digits, pruned by magnitude, in int4 (real, small)"
+    return Profiles(source, tuple(
+        _one(f"{percent} % {name}", values) for percent in DENSITIES for name, values in pruned_arrays(percent).items()
     ))  # fmt: skip
 
 

@@ -31,6 +31,6 @@ def pair(plan: Any, word: Any, bit: Any) -> list[Any]:
         if plan.added.least < 0:
             value = T.cast(word << (T.uint32(WORD_BITS - bits) - start), "int32") >> T.int32(WORD_BITS - bits)
         else:
-            value = T.cast(word >> start & T.uint32((1 << bits) - 1), "int32")
+            value = T.cast(word << (T.uint32(WORD_BITS - bits) - start) >> T.uint32(WORD_BITS - bits), "int32")
         found.append(bind("residual", value))
     return found

@@ -16,7 +16,7 @@ from subbyte.kernel.execute import device_arch
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.placed import constants, ends_of
 from subbyte.numerics import Requantization, check_values
-from subbyte.torch.operators import kernel_text
+from subbyte.torch.operators import kernel_of, kernel_text
 from subbyte.torch.quantizing import one_size, quantized
 from subbyte.workload import ConvWorkload
 from subbyte.workload.precision import SUMS
@@ -28,7 +28,7 @@ PACKED_FORM = "nhwcnc"
 
 
 class Conv2d(torch.nn.Module):
-    """A convolution of int4 values with int4 weights, for one input size.
+    """A convolution of int4 values with int4 weights.
 
     ``weight`` int8 [K,C,R,S], -8..7, and ``requant`` (without it the layer gives raw int32 sums) are packed for the
     kernel that :func:`subbyte.compile` takes for ``arch`` (default: that of the GPU here, else ``sm_90a``);
@@ -37,6 +37,11 @@ class Conv2d(torch.nn.Module):
     nearest, halves to the even one, and clipped exactly as :func:`subbyte.numerics.quantize` does (NaN becomes -8). It
     gives, as ``gives`` says, ``packed`` words, ``int8`` values (int32 sums), or ``float`` ones, float32, times
     ``output_scale``; tensors of values [N,K,P,Q], channels last. Values beyond -8..7 become the nearest.
+
+    Values of further sizes (N, H, W) are taken too: the first call with one builds a kernel and packs the weights for
+    it, or shares the words where both kernels read the same. Words are always those of ``input_size``.
+    ``torch.compile`` and ``torch.export`` hold that size alone, dynamic ones are refused; a CUDA graph of a further one
+    needs a call before.
 
     ``reads`` and ``writes`` name the forms of the words in and out, ``nhwcnc`` unless given: layers that hand on words
     must agree; "" takes whatever the fastest kernel has. Weights and parameters are buffers: ``state_dict`` holds the
@@ -67,6 +72,11 @@ class Conv2d(torch.nn.Module):
         super().__init__()
         w = _weights(weight)
         self.workload = _workload(w, input_size, padding, stride, dilation)
+        self._made_of: dict[str, Any] = {
+            "w": w, "requant": requant, "padding": padding, "stride": stride, "dilation": dilation, "gives": gives,
+            "input_scale": input_scale, "output_scale": output_scale, "reads": reads, "writes": writes,
+        }  # fmt: skip
+        self._further: dict[tuple[object, ...], Conv2d] = {}
         self.gives = one_of(gives, "gives", GIVES)
         if input_scale is not None:
             number(input_scale, "input_scale", positive=True)
@@ -126,8 +136,8 @@ class Conv2d(torch.nn.Module):
         if x.dtype != torch.int32:
             wl = self.workload
             if tuple(x.shape) != (wl.n, wl.c, wl.h, wl.w):
-                raise InvalidInput(f"x has shape {list(x.shape)}: this layer is built for {[wl.n, wl.c, wl.h, wl.w]} "
-                                   "[N,C,H,W]; make one for each input size")  # fmt: skip
+                further: torch.Tensor = self._of_size(x)(x)
+                return further
             x = _PACK(x.permute(0, 2, 3, 1), self.thresholds, self.reads, self.arch)
         words = _CONV2D(x, self.weight, self.requantization, self.kernel)
         if self.gives == "packed":
@@ -135,6 +145,38 @@ class Conv2d(torch.nn.Module):
         values = _UNPACK(words, self.shape, self.writes, self.arch, self.element)
         values = values.permute(0, 3, 1, 2)
         return values * self.output_scale if self.gives == "float" else values
+
+    def _of_size(self, x: torch.Tensor) -> Conv2d:
+        """The same layer for the size of ``x``, on its device. Raises InvalidInput where none can be built now."""
+        wl, shape = self.workload, list(x.shape)
+        asked = f"x has shape {shape}: this layer is built for {[wl.n, wl.c, wl.h, wl.w]} [N,C,H,W]"
+        if torch.compiler.is_compiling():
+            raise InvalidInput(f"{asked}; torch.compile and torch.export hold that size alone, no dynamic one; make "
+                               "a layer with input_size of this size")  # fmt: skip
+        if len(shape) != 4 or shape[1] != wl.c:
+            raise InvalidInput(f"{asked}; N, H and W may differ, C may not")
+        key = (*shape, x.device)
+        if key not in self._further:
+            if x.is_cuda and torch.cuda.is_current_stream_capturing():
+                raise InvalidInput(f"{asked}, and a CUDA graph is being captured: call it once with this size before")
+            self._further[key] = self._built((shape[0], shape[2], shape[3]), asked).to(x.device)
+        return self._further[key]
+
+    def _built(self, size: tuple[int, int, int], asked: str) -> Conv2d:
+        made = dict(self._made_of)
+        w, requant = made.pop("w"), made.pop("requant")
+        own = constants(kernel_of(self.kernel), w, requant)
+        for name, buffer in (("Wt", self.weight), ("Prm", self.requantization)):
+            if buffer is not None and not torch.equal(buffer.cpu(), _words(own[name])):
+                raise InvalidInput(f"{asked}, and its words were loaded from a state, which other sizes cannot be "
+                                   "packed from; make a layer with input_size of this size")  # fmt: skip
+        weight = np.ascontiguousarray(w.transpose(0, 3, 1, 2))
+        found = Conv2d(weight, requant, size, arch=self.arch, **made)
+        for name in ("weight", "requantization"):
+            mine, other = getattr(self, name), getattr(found, name)
+            if mine is not None and torch.equal(mine.cpu(), other):
+                setattr(found, name, mine)
+        return found
 
     def get_extra_state(self) -> str:
         """The kernel that the buffers are packed for: ``state_dict`` keeps it beside them."""

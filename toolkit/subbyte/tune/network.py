@@ -191,7 +191,8 @@ def _spend(
         # a portion that was interrupted is completed first
         target = told + batch - told % batch
         target = target if left is None else min(target, told + left)
-        record = layer.study.run(layer.runner, target, batch, callbacks, stop)
+        held = layer.study.most_trials  # of the last portion the space holds a part
+        record = layer.study.run(layer.runner, target if target <= held else None, batch, callbacks, stop)
         grants.append((layer.label, len(record.trials) - told, gain))
         if record.ended in ("interrupted", "stopped"):
             return record.ended

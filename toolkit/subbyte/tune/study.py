@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import inf
+from math import inf, prod
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,6 +24,7 @@ from subbyte.records.result import Failed, Measured, Result
 from subbyte.tune.record import BestCurve, StudyRecord, Trial, best_curve, best_of
 from subbyte.tune.resuming import take_over
 from subbyte.tune.running import as_completed, in_batches
+from subbyte.tune.search.grid import LIST_LIMIT
 from subbyte.tune.strategy import Strategy, made_strategy
 
 if TYPE_CHECKING:
@@ -210,10 +211,10 @@ class Study(Charted):
         are asked and not told, in which order results come is not determined, and the log says it. Ctrl-C ends the
         run and keeps what is recorded: the returned record's ``ended`` is then ``interrupted``, and a later ``run``
         begins with what was open. Raises what a callback raises, and InvalidInput when the runner cannot serve this
-        space or measures on another device than the log holds.
+        space or measures on another device than the log holds, and for more trials than the space holds.
         """
         batch = whole(batch, "batch", 1)
-        trials = whole(trials, "trials", 1) if trials is not None else None
+        trials = self.allowed_trials(trials)
         if not hasattr(runner, "run"):
             such = "subbyte.measure.replay.ReplayRunner(landscape)"
             raise InvalidInput(f"runner={shown(runner)}: expected a Runner, such as {such}")
@@ -240,11 +241,25 @@ class Study(Charted):
     ) -> StudyHandle:
         """``run`` in a background thread; the handle has ``stop()``, ``wait()`` and ``progress``.
 
-        Callbacks are called in that thread.
+        Callbacks are called in that thread. Raises InvalidInput for more trials than the space holds.
         """
         from subbyte.tune.background import StudyHandle
 
+        self.allowed_trials(trials)
         return StudyHandle(self, runner, trials, batch, callbacks, stop)
+
+    @property
+    def most_trials(self) -> int:
+        """What the space holds: its valid configurations; of one too large to be listed, all combinations."""
+        combinations = prod(len(values) for values in self.space.knobs.values())
+        return len(self.space.valid) if combinations <= LIST_LIMIT else combinations
+
+    def allowed_trials(self, trials: int | None) -> int | None:
+        """``trials`` where the space holds that many, None (all) too. Raises InvalidInput for more."""
+        if trials is None or whole(trials, "trials", 1) <= self.most_trials:
+            return trials
+        held = f"this space holds {self.most_trials:,} configurations"
+        raise InvalidInput(f"trials={trials:,}: {held}; give at most that, or None for all of them")
 
     def close(self) -> None:
         """Release the log; may be called twice. Results can no longer be told to a study with a log."""

@@ -66,8 +66,8 @@ def tune(
     What was measured on a GPU is remembered: the best of each workload goes into the user's own ``store`` (a file;
     default: the usual one below the cache folder, ``off``: none), where :func:`subbyte.compile` finds it.
 
-    Raises InvalidInput for anything unknown, MissingDependency when nothing can measure, BrokenRecord for a damaged
-    log.
+    Raises InvalidInput for anything unknown and for more trials than a space holds, MissingDependency when nothing can
+    measure, BrokenRecord for a damaged log.
     """
     whole(batch, "batch", 1)
     whole(seed, "seed")
@@ -111,7 +111,9 @@ def tune(
                 records[-1] = replace(records[-1], ended="interrupted")
                 break
             with Study(space, strategy, seed, log_path(log, workload, len(wanted)), resume, store) as study:
-                records.append(study.run(source, trials, batch, callbacks, stop))
+                # of a space smaller than what is the default, all: only what somebody asked for can be too much
+                most = min(DEFAULT_TRIALS, study.most_trials) or None if trials == DEFAULT_TRIALS else trials
+                records.append(study.run(source, most, batch, callbacks, stop))
             if study.ended == "exhausted" and not study.trials:
                 raise Unsupported(nothing_in(space))
             optima.update(sources.optimum(source, workload))

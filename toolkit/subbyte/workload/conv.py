@@ -107,10 +107,16 @@ class ConvWorkload:
         """Output channels of all blocks."""
         return self.filter_blocks * self.precision.output.block
 
+    @cached_property
+    def pixels_read(self) -> int:
+        """Pixels of an image that some output reads: a stride or a dilation may leave some out."""
+        down = _met(self.h, self.p, self.r, self.stride, self.dilation, self.pad)
+        return down * _met(self.w, self.q, self.s, self.stride, self.dilation, self.pad)
+
     @property
     def bytes_moved(self) -> int:
-        """Bytes of x, w and y, each once, in the bits of their types."""
-        x = self.precision.activations.stored_bits(self.n * self.h * self.w * self.c)
+        """Bytes of what is read of x, of w and y, each once, in the bits of their types."""
+        x = self.precision.activations.stored_bits(self.n * self.pixels_read * self.c)
         w = self.precision.weights.stored_bits(self.k * self.r * self.s * self.c)
         y = self.precision.output.stored_bits(self.n * self.p * self.q * self.k)
         return (x + w + y) // 8
@@ -150,6 +156,25 @@ class ConvWorkload:
             "bytes (each datum once)": f"{self.bytes_moved:,}",
         }
         return table(rows.items(), caption=self.label, upright=True)
+
+
+def _met(size: int, outputs: int, taps: int, stride: int, dilation: int, pad: int) -> int:
+    """Of ``size`` rows those that a tap of an output meets, counted without going through them."""
+    if dilation == 1 and taps >= stride:  # one run without gaps
+        return max(0, min(size, (outputs - 1) * stride + taps - pad))
+    (few, gap), (many, step) = sorted(((outputs, stride), (taps, dilation)))
+    runs: dict[int, list[tuple[int, int]]] = {}  # by the rest of rows divided by the step
+    for one in range(few):
+        place, rest = divmod(one * gap - pad, step)
+        low, high = max(0, place), min(place + many, (size - 1 - rest) // step + 1)
+        runs.setdefault(rest, []).append((low, high))
+    found = 0
+    for ends in runs.values():
+        done = 0
+        for low, high in sorted(ends):
+            found += max(0, high - max(low, done))
+            done = max(done, high)
+    return found
 
 
 _LEAST = {"n": 1, "h": 1, "w": 1, "c": 1, "k": 1, "r": 1, "s": 1, "pad": 0, "stride": 1, "dilation": 1}

@@ -27,7 +27,7 @@ WIDTH, WIDTH_BELOW = 60, 84
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
 PATTERNS = ("", "/", ".", "x", "-", "|")
-CONFIG = {"showSendToCloud": False, "displaylogo": False}
+CONFIG = {"showSendToCloud": False, "displaylogo": False, "displayModeBar": False}
 """Not "responsive": JupyterLab sizes charts, and a responsive one has no height left after a change of theme."""
 MIME = "application/vnd.plotly.v1+json"
 US = "\u00b5s"
@@ -201,7 +201,7 @@ def colour(place: int, alpha: float = 1.0) -> str:
 def hatched(place: int) -> dict[str, Any]:
     """The marker of the bars of the series at ``place``: a colour and a pattern, so that no one needs the colour."""
     shape = PATTERNS[(place + place // len(OKABE_ITO)) % len(PATTERNS)]
-    pattern = {"shape": shape, "fillmode": "overlay", "fgopacity": 0.4, "solidity": 0.2}
+    pattern = {"shape": shape, "fillmode": "overlay", "fgopacity": 0.25, "solidity": 0.14}
     return {"color": colour(place), "pattern": pattern}
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from subbyte.technique.tiling import Band, Tiling
 
 WIDTH = 760.0
-MAP = 190.0
+MAP = 150.0
+PRODUCT = 150.0
 
 
 @dataclass(frozen=True)
@@ -45,22 +46,22 @@ def geometry(record: Tiling) -> Geometry:
     """The places of the panels for one tiling."""
     w = record.workload
     scale = MAP / max(w.h + 2 * w.pad, w.w + 2 * w.pad)
-    top = 56.0
+    top = 50.0
     panels = {"in": Place(20 + w.pad * scale, top + w.pad * scale, scale, scale, w.w, w.h)}
     scale = MAP / max(w.p, w.q)
     panels["out"] = Place(242, top, scale, scale, w.q, w.p)
     rows, columns = _reads(record.rows[0]), _reads(record.columns[0])
-    size = min(22.0, 258 / columns, 172 / rows)
+    size = min(22.0, 258 / columns, (MAP - 18) / rows)
     panels["loupe"] = Place(490, top + 18, size, size, columns, rows)
-    second = top + MAP + 80
-    panels["b"] = Place(152, second, 100 / record.padded[1], 58 / record.padded[2], record.padded[1], record.padded[2])
-    panels["a"] = Place(20, second + 72, 110 / record.padded[2], 200 / record.padded[0], record.padded[2],
+    second = top + MAP + 66
+    panels["b"] = Place(152, second, 100 / record.padded[1], 44 / record.padded[2], record.padded[1], record.padded[2])
+    panels["a"] = Place(20, second + 58, 110 / record.padded[2], PRODUCT / record.padded[0], record.padded[2],
                         record.padded[0])  # fmt: skip
-    panels["c"] = Place(152, second + 72, 100 / record.padded[1], 200 / record.padded[0], record.padded[1],
+    panels["c"] = Place(152, second + 58, 100 / record.padded[1], PRODUCT / record.padded[0], record.padded[1],
                         record.padded[0])  # fmt: skip
     across, down = record.block_channels // 8, len(record.pixels)
-    panels["block"] = Place(410, second + 26, min(34.0, 330 / across), min(24.0, 246 / down), across, down)
-    third = second + 272 + 52
+    panels["block"] = Place(410, second + 26, min(34.0, 330 / across), min(24.0, (PRODUCT + 32) / down), across, down)
+    third = second + 58 + PRODUCT + 46
     steps, height, size = _step_places(record, third)
     line = round((max(x for x, _ in steps) - 20) / size) + 1
     panels["steps"] = Place(20, third, size, 18.0, line, round((height - third) / 18))

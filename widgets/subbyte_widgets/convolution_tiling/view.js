@@ -8,7 +8,7 @@ const SMALLEST = 2;
 function render({ model, el }) {
   const root = document.createElement("div");
   root.className = "sb-tiling";
-  root.innerHTML = `<div class="problem" role="alert" hidden></div><div class="stage"></div><div class="say" aria-live="polite"></div>`;
+  root.innerHTML = `<div class="problem" role="alert" hidden></div><div class="say" aria-live="polite"></div><div class="stage"></div>`;
   const [problem, stage, say] = [".problem", ".stage", ".say"].map((name) => root.querySelector(name));
   el.append(root);
 

@@ -11,7 +11,7 @@ const ONWARD = "M5.5 3v10L12 8zM3.2 3H5v10H3.2z";
 function storyteller({ svg, map, source, changed, ended }) {
   const bar = document.createElement("div");
   bar.className = "story";
-  const icon = (path) => `<svg viewBox="0 0 16 16"><path d="${path}"/></svg>`;
+  const icon = (path) => `<svg aria-hidden="true" viewBox="0 0 16 16"><path d="${path}"/></svg>`;
   bar.innerHTML = `<button type="button" data-do="play" aria-label="play the story of one pixel">${icon(PLAY)}<span></span></button>
     <button type="button" data-do="step" title="one fetch on" aria-label="one fetch on">${icon(ONWARD)}</button>
     <select aria-label="speed of the story" title="speed">${[0.5, 1, 2, 4].map((s) => `<option value="${s}"${s === 1 ? " selected" : ""}>${s}\u00d7</option>`).join("")}</select>

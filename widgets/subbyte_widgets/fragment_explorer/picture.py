@@ -2,8 +2,9 @@
 
 Every rectangle of a matrix is one 32-bit register of one lane and says so in its attribute ``data-w``: operand, lane,
 register, row and column of its first element, number of elements. The browser finds its way with these; nothing about
-an instruction is known outside the record. A warpgroup's lanes count on from warp to warp; its B lies in shared memory,
-where a rectangle is a piece of 16 bytes and its number stands in the lane's place.
+an instruction is known outside the record. Of a warpgroup the rows of one warp are drawn, of A and of C: the other
+warps hold the rows below and above in the same way. Its lanes count on from warp to warp; its B lies in shared
+memory, where a rectangle is a piece of 16 bytes and its number stands in the lane's place.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from subbyte_widgets.svg import element, text
 
 WIDTH = 760.0
 LEFT, RIGHT_X, TOP = 44.0, 482.0, 42.0
-A_W, CELL_W, CELL_H, LOW_CELL_H = 400.0, 33.0, 18.0, 13.0
+A_W, CELL_W, CELL_H = 400.0, 33.0, 15.5
 WARP_ROWS = 16
 DETAIL_X, DETAIL_Y, DETAIL_W = 18.0, 156.0, 400.0
-PACKED_H = 70.0
-LANE_W, LANE_H, LANE_X = 21.0, 15.0, 72.0
+PACKED_H = 56.0
+LANE_W, LANE_H, LANE_X = 21.0, 12.5, 72.0
 NAMES = {"a": "A", "b": "B", "c": "C and D"}
 MARKS = {"native": "\u25cf", "emulated": "\u25d0", "absent": "\u25cb"}
 TIMES = "\u00d7"
@@ -48,33 +49,34 @@ class Chosen:
     column: int
 
 
-def words(record: Fragments, operand: str, whole: bool = True) -> list[Word]:
-    """The registers of an operand, lane by lane; those of the first warp alone when not ``whole``."""
-    held = record.map(operand) if whole or operand == "b" else record.map(operand)[:LANES]
+def words(record: Fragments, operand: str, warp: int = 0) -> list[Word]:
+    """The registers of an operand, lane by lane: those of one warp of a warpgroup, of B all pieces."""
+    every = list(enumerate(record.map(operand)))
+    held = every if record.warps == 1 or operand == "b" else every[LANES * warp : LANES * (warp + 1)]
     return [
         Word(operand, lane, register, *elements[0], len(elements))
-        for lane, registers in enumerate(held)
+        for lane, registers in held
         for register, elements in enumerate(registers)
     ]
 
 
-def fragments_svg(record: Fragments, chosen: Chosen | None = None, whole: bool = True) -> str:
+def fragments_svg(record: Fragments, chosen: Chosen | None = None) -> str:
     """The picture of one instruction; with ``chosen`` its lane and register are marked and shown in detail.
 
-    When not ``whole``, only the first warp's rectangles are drawn and the browser repeats them for the others.
+    Of a warpgroup the chosen element's warp is drawn, else the first; the browser turns the picture to another.
     """
     per = len(record.b[0][0])
     rows_of_b = record.k // per
     b_height = 22.0 if rows_of_b > 4 else 42.0
     packed = bool(record.shared) and record.bits == 8
     middle = TOP + 22 + rows_of_b * b_height + 46 + 66 * bool(record.shared) + PACKED_H * packed
-    high = LOW_CELL_H if record.shared else CELL_H
+    high, warp = CELL_H, _warp(record, chosen)
     places = {
         "a": (LEFT, middle, A_W / record.k, high),
         "b": (RIGHT_X, TOP + 22, CELL_W, b_height / per),
         "c": (RIGHT_X, middle, CELL_W, high),
     }
-    lanes_y = middle + record.m * high + 56
+    lanes_y = middle + record.m // record.warps * high + 46
     lane = record.owner(chosen.operand, chosen.row, chosen.column)[0] if chosen else -1
     registers = [(p, r) for p in ("ac" if record.shared else "abc") for r in range(len(record.map(p)[0]))]
     parts = [
@@ -84,8 +86,7 @@ def fragments_svg(record: Fragments, chosen: Chosen | None = None, whole: bool =
         text(DETAIL_X, DETAIL_Y + 42, "Number = lane, colour = register: 0 blue, 1 orange, 2 green, 3 pink.", "s"),
         text(DETAIL_X, DETAIL_Y + 57, _rectangles(record), "s"),
         _packed_word() if packed else "",
-        *(_matrix(record, p, places[p], lane, chosen, whole) for p in "abc"),
-        _bands(record, middle, high),
+        *(_matrix(record, p, places[p], lane, chosen, warp) for p in "abc"),
         _registers(registers, lanes_y, lane, record, chosen),
         element("g", _detail(record, chosen) if chosen else "", class_="detail"),
     ]
@@ -100,7 +101,6 @@ def fragments_svg(record: Fragments, chosen: Chosen | None = None, whole: bool =
         aria_label=record.title(),
         data_bits=record.bits,
         data_warps=record.warps if record.warps > 1 else None,
-        data_whole="true" if record.warps > 1 and whole else None,
     )
 
 
@@ -127,16 +127,16 @@ def _rectangles(record: Fragments) -> str:
     return "A rectangle is one register with all the elements it holds."
 
 
-def _bands(record: Fragments, y0: float, high: float) -> str:
-    """What divides the rows between the warps of a warpgroup."""
-    if record.warps == 1:
-        return ""
-    x, height = (LEFT + A_W + RIGHT_X) / 2 - 8, WARP_ROWS * high
-    middles = [(warp, y0 + (warp + 0.5) * height) for warp in range(record.warps)]
-    names = [text(x, y, f"warp {warp}", "m", transform=f"rotate(-90 {x:.4g} {y:.4g})") for warp, y in middles]
-    end = RIGHT_X + record.n * CELL_W
-    lines = "".join(f"M{LEFT:.4g} {y0 + warp * height:.4g}H{end:.4g}" for warp in range(1, record.warps))
-    return element("g", [*names, element("path", d=lines, class_="bands")], class_="warps")
+def _warp(record: Fragments, chosen: Chosen | None) -> int:
+    """The warp of a warpgroup that is drawn."""
+    if chosen is None or record.warps == 1 or chosen.operand == "b":
+        return 0
+    return record.owner(chosen.operand, chosen.row, chosen.column)[0] // LANES
+
+
+def rows_of(warp: int) -> str:
+    """Which rows of A and of C a warp of a warpgroup holds."""
+    return f"warp {warp}: rows {WARP_ROWS * warp} to {WARP_ROWS * (warp + 1) - 1}"
 
 
 def in_words(record: Fragments, chosen: Chosen) -> str:
@@ -180,20 +180,23 @@ def _support(record: Fragments) -> str:
 
 def _matrix(
     record: Fragments, operand: str, place: tuple[float, float, float, float], lane: int, chosen: Chosen | None,
-    whole: bool,
+    warp: int,
 ) -> str:  # fmt: skip
     x0, y0, wide, high = place
     rows, columns = record.shape(operand)
-    shown = [_word(record, word, place, lane, chosen) for word in words(record, operand, whole)]
+    first, heads = 0, [text(x0, y0 - 22, f"{NAMES[operand]}  {rows} {TIMES} {columns}", "h")]
+    if record.warps > 1 and operand != "b":
+        rows, first = WARP_ROWS, WARP_ROWS * warp
+        heads.append(text(x0 + columns * wide, y0 - 22, rows_of(warp), "s e rows"))
+    shown = [_word(record, word, place, lane, chosen, first) for word in words(record, operand, warp)]
     width, height = columns * wide, rows * high
-    heads = [text(x0, y0 - 22, f"{NAMES[operand]}  {rows} {TIMES} {columns}", "h")]
     ticks_x = [(j, x0 + (j + 0.5) * wide) for j in _ticks(columns, wide, 30.0 if columns > 100 else 18.0)]
     ticks_y = [(i, y0 + (i + 0.5) * high) for i in _ticks(rows, high, 13.0)]
     heads += [text(x, y0 - 6, j, "n m") for j, x in ticks_x]
-    heads += [text(x0 - 6, y + 4, i, "n e") for i, y in ticks_y]
+    heads += [text(x0 - 6, y + 4, first + i, "n e row") for i, y in ticks_y]
     lines = "".join(f"M{x0 + j * wide:.1f} {y0:.1f}v{height:.1f}" for j in range(1, columns) if 4 < wide < 20)
     lines += "".join(f"M{x0:.1f} {y0 + i * high:.1f}h{width:.1f}" for i in range(1, rows) if 2.5 < high < 10)
-    marker = _marker(place, chosen) if chosen and chosen.operand == operand else _marker(place, None)
+    marker = _marker(place, chosen if chosen and chosen.operand == operand else None, first)
     ring = element("rect", class_="ring", x=x0 - 4, y=y0 - 4, width=width + 8, height=height + 8, rx=5)
     return element(
         "g",
@@ -212,21 +215,26 @@ def _ticks(count: int, size: float, room: float) -> range:
     return range(0, count, step)
 
 
-def _marker(place: tuple[float, float, float, float], chosen: Chosen | None) -> str:
+def _marker(place: tuple[float, float, float, float], chosen: Chosen | None, first: int) -> str:
     x0, y0, wide, high = place
     if chosen is None:
         return element("rect", class_="at", width=0, height=0)
-    x, y = x0 + chosen.column * wide, y0 + chosen.row * high
+    x, y = x0 + chosen.column * wide, y0 + (chosen.row - first) * high
     return element("rect", class_="at", x=x - 1, y=y - 1, width=wide + 2, height=high + 2, rx=2)
 
 
 def _word(
-    record: Fragments, word: Word, place: tuple[float, float, float, float], lane: int, chosen: Chosen | None
+    record: Fragments,
+    word: Word,
+    place: tuple[float, float, float, float],
+    lane: int,
+    chosen: Chosen | None,
+    first: int,
 ) -> str:
     x0, y0, wide, high = place
     along = word.count if word.operand == "a" else 1
     down = word.count if word.operand == "b" else 1
-    x, y = x0 + word.column * wide, y0 + word.row * high
+    x, y = x0 + word.column * wide, y0 + (word.row - first) * high
     w, h = along * wide, down * high
     holds = chosen is not None and record.owner(chosen.operand, chosen.row, chosen.column)[:2] == (
         word.lane,

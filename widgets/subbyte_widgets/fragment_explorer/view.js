@@ -1,15 +1,15 @@
 // The fragment explorer: shows one of the pictures the kernel drew and marks an element, its register and its lane.
 // What lies where is written on the registers (data-w: operand, lane, register, first row and column, elements).
+// parts.js is before it.
 
-const SVG = "http://www.w3.org/2000/svg";
 const DETAIL = { x: 18, y: 156, width: 400 };
 
 function render({ model, el }) {
   const root = document.createElement("div");
   root.className = "sb-frag";
   root.innerHTML = `<div class="choices" role="radiogroup" aria-label="Instruction"></div>
-    <div class="problem" role="alert" hidden></div><div class="stage"></div><div class="say" aria-live="polite"></div>`;
-  const [choices, problem, stage, say] = [".choices", ".problem", ".stage", ".say"].map((name) => root.querySelector(name));
+    <div class="warps" role="radiogroup" aria-label="Warp whose rows are drawn" hidden></div><div class="problem" role="alert" hidden></div><div class="say" aria-live="polite"></div><div class="stage"></div>`;
+  const [choices, warpsOf, problem, stage, say] = [".choices", ".warps", ".problem", ".stage", ".say"].map((name) => root.querySelector(name));
   el.append(root);
 
   let svg = null;
@@ -17,7 +17,8 @@ function render({ model, el }) {
   let held = new Map(); // "operand,row,column" -> [word, place in the word]
   let words = new Map(); // "operand,lane,register" -> word
   let cells = new Map(); // the same -> its cell in the register panel
-  let lanes = {}; // lane (of the warpgroup) -> everything that belongs to it; "p" and a number: a piece of shared memory
+  let turned = 0; // the warp of a warpgroup whose rows are drawn
+  let lanes = {}; // lane (of its warp) -> everything that belongs to it; "p" and a number: a piece of shared memory
   let rows = []; // [operand, register] of the rows of the register panel
   let marked = [];
 
@@ -25,7 +26,8 @@ function render({ model, el }) {
   const key = (...parts) => parts.join(",");
   const warps = () => Number(svg.dataset.warps ?? 1);
   const piece = (operand) => operand === "b" && warps() > 1; // B of a warpgroup lies in shared memory
-  const holder = (operand, lane) => (piece(operand) ? `p${lane}` : lane);
+  const holder = (operand, lane) => (piece(operand) ? `p${lane}` : lane % 32);
+  const down = (operand) => (piece(operand) ? 0 : 16 * turned); // rows above those that are drawn
 
   function about(node) {
     const [operand, ...numbers] = node.dataset.w.split(" ");
@@ -49,6 +51,7 @@ function render({ model, el }) {
       stage.innerHTML = pictures[name];
       svg = stage.querySelector("svg");
       shown = name;
+      turned = 0;
       index();
       buttons(Object.keys(pictures));
       if (panel) svg.querySelector(`.panel.${panel}`).focus();
@@ -56,50 +59,54 @@ function render({ model, el }) {
     mark();
   }
 
-  // The picture holds the first warp's rectangles; the other warps hold the rows below in the same way.
-  function repeat() {
-    if (svg.dataset.whole) return;
-    for (const panel of svg.querySelectorAll(".panel.a, .panel.c")) {
-      for (const first of panel.querySelectorAll(".w")) {
-        for (let warp = 1; warp < warps(); warp += 1) {
-          const [operand, lane, register, row, ...rest] = first.dataset.w.split(" ");
-          const copy = first.cloneNode(true);
-          copy.dataset.w = [operand, Number(lane) + 32 * warp, register, Number(row) + 16 * warp, ...rest].join(" ");
-          copy.setAttribute("transform", `translate(0 ${16 * warp * number(panel, "h")})`);
-          first.parentNode.insertBefore(copy, panel.querySelector(".at"));
-        }
-      }
-    }
-    svg.dataset.whole = "true";
-  }
-
+  // The picture holds the rectangles of one warp; the other warps hold the rows around them in the same way.
   function index() {
     [held, words, cells, lanes, rows, marked] = [new Map(), new Map(), new Map(), {}, [], []];
-    repeat();
     for (const node of svg.querySelectorAll("[data-w]")) {
       const one = about(node);
-      const at = key(one.operand, one.lane, one.register);
-      if (node.classList.contains("w") || warps() === 1) (lanes[holder(one.operand, one.lane)] ??= []).push(node);
+      (lanes[holder(one.operand, one.lane)] ??= []).push(node);
       if (node.classList.contains("q")) {
-        cells.set(at, node);
+        cells.set(key(one.operand, one.lane, one.register), node);
         if (one.lane === 0) rows.push([one.operand, one.register]);
-      } else {
-        words.set(at, one);
-        for (let i = 0; i < one.count; i += 1) held.set(key(one.operand, ...place(one, i)), [one, i]);
+        continue;
+      }
+      for (let warp = 0; warp < (piece(one.operand) ? 1 : warps()); warp += 1) {
+        const word = { ...one, lane: one.lane + 32 * warp, row: one.row + 16 * warp };
+        words.set(key(word.operand, word.lane, word.register), word);
+        for (let i = 0; i < word.count; i += 1) held.set(key(word.operand, ...place(word, i)), [word, i]);
       }
     }
     for (const panel of svg.querySelectorAll(".panel")) panel.addEventListener("keydown", onKey);
+    warpsOf.hidden = warps() === 1;
+    if (!warpsOf.hidden && !warpsOf.children.length) {
+      warpsOf.append(...[...Array(warps()).keys()].map((warp) => radio(`warp ${warp}`, () => toWarp(warp))));
+    }
+  }
+
+  // Draw the rows of another warp: the numbers of rows and lanes change, the rectangles stay.
+  function turn(warp) {
+    const by = warp - turned;
+    turned = warp;
+    for (const [i, button] of [...warpsOf.children].entries()) button.setAttribute("aria-checked", i === warp);
+    for (const panel of by ? svg.querySelectorAll(".panel.a, .panel.c") : []) {
+      for (const { dataset } of panel.querySelectorAll(".w")) {
+        const [operand, lane, register, row, ...rest] = dataset.w.split(" ");
+        dataset.w = [operand, Number(lane) + 32 * by, register, Number(row) + 16 * by, ...rest].join(" ");
+      }
+      for (const tick of panel.querySelectorAll(".row")) tick.textContent = Number(tick.textContent) + 16 * by;
+      panel.querySelector(".rows").textContent = `warp ${warp}: rows ${16 * warp} to ${16 * warp + 15}`;
+    }
+  }
+
+  function toWarp(warp) {
+    const operand = model.get("operand");
+    const row = piece(operand) ? 0 : model.get("row") % 16;
+    write({ operand: piece(operand) ? "a" : operand, row: row + 16 * warp, column: piece(operand) ? 0 : model.get("column") });
   }
 
   function buttons(names) {
     if (choices.children.length !== names.length) {
-      choices.replaceChildren(...names.map((name) => {
-        const button = Object.assign(document.createElement("button"), { type: "button", textContent: name });
-        button.setAttribute("role", "radio");
-        button.dataset.lmSuppressShortcuts = "true";
-        button.addEventListener("click", () => write({ instruction: name, operand: "a", row: 0, column: 0 }));
-        return button;
-      }));
+      choices.replaceChildren(...names.map((name) => radio(name, () => write({ instruction: name, operand: "a", row: 0, column: 0 }))));
     }
     for (const button of choices.children) button.setAttribute("aria-checked", button.textContent === model.get("instruction"));
   }
@@ -121,13 +128,11 @@ function render({ model, el }) {
     if (!found) return;
     const [word, i] = found;
     const { lane, register, operand } = word, warp = Math.floor(lane / 32), within = lane % 32;
+    if (warps() > 1 && !piece(operand)) turn(warp);
     add(lanes[holder(operand, lane)], "mine");
     add([word.node], "here");
     if (!piece(operand)) add([cells.get(key(operand, within, register))], "here");
-    if (warps() > 1 && !piece(operand)) {
-      add(rows.map(([name, r]) => cells.get(key(name, within, r))), "mine");
-      svg.querySelector(".warp").textContent = `Registers of warp ${warp}: a column for each lane`;
-    }
+    if (warps() > 1 && !piece(operand)) svg.querySelector(".warp").textContent = `Registers of warp ${warp}: a column for each lane`;
     frame(operand, at[1], at[2]);
     detail(word, i);
     if (piece(operand)) {
@@ -148,7 +153,7 @@ function render({ model, el }) {
   function frame(operand, row, column) {
     const panel = svg.querySelector(`.panel.${operand}`);
     const [x, y, w, h] = ["x", "y", "w", "h"].map((name) => number(panel, name));
-    const box = { x: x + column * w - 1, y: y + row * h - 1, width: w + 2, height: h + 2, rx: 2 };
+    const box = { x: x + column * w - 1, y: y + (row - down(operand)) * h - 1, width: w + 2, height: h + 2, rx: 2 };
     for (const [name, value] of Object.entries(box)) panel.querySelector(".at").setAttribute(name, value);
   }
 
@@ -172,18 +177,6 @@ function render({ model, el }) {
     svg.querySelector(".detail").replaceChildren(...parts);
   }
 
-  function node(name, attributes) {
-    const made = document.createElementNS(SVG, name);
-    for (const [attribute, value] of Object.entries(attributes)) made.setAttribute(attribute, value);
-    return made;
-  }
-
-  function label(x, y, content, name) {
-    const made = node("text", { x, y, class: name });
-    made.textContent = content;
-    return made;
-  }
-
   function write(values) {
     for (const [name, value] of Object.entries(values)) model.set(name, value);
     model.save_changes();
@@ -205,8 +198,7 @@ function render({ model, el }) {
     target.closest(".panel").focus();
     const word = about(target);
     if (!word.count) {
-      const warp = Number(svg.querySelector(".warp").textContent.match(/warp (\d)/)?.[1] ?? 0);
-      chooseWord(word.operand, word.lane + 32 * warp, word.register);
+      chooseWord(word.operand, word.lane + 32 * turned, word.register);
       return;
     }
     const box = target.querySelector("path").getBoundingClientRect();
@@ -219,19 +211,19 @@ function render({ model, el }) {
     const panel = event.currentTarget;
     const arrows = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
     const here = [model.get("operand"), model.get("row"), model.get("column")];
-    const [down, right] = arrows[event.key] ?? [0, 0];
+    const [below, right] = arrows[event.key] ?? [0, 0];
     if (panel.classList.contains("lanes")) {
       const found = held.get(key(...here));
       if (!found || piece(found[0].operand) || !(event.key in arrows)) return;
       const [one, i] = found;
-      const row = rows.findIndex(([operand, register]) => operand === one.operand && register === one.register) + down;
+      const row = rows.findIndex(([operand, register]) => operand === one.operand && register === one.register) + below;
       if (rows[row]) chooseWord(rows[row][0], one.lane + right, rows[row][1], i);
     } else {
       const operand = panel.classList[1];
       const [row, column] = here[0] === operand ? here.slice(1) : [0, 0];
       if (event.key === "Home" || event.key === "End") choose(operand, row, event.key === "Home" ? 0 : number(panel, "columns") - 1);
       else if (!(event.key in arrows)) return;
-      else if (here[0] === operand) choose(operand, row + down, column + right);
+      else if (here[0] === operand) choose(operand, row + below, column + right);
       else choose(operand, 0, 0);
     }
     event.preventDefault();

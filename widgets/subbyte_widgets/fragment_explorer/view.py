@@ -10,7 +10,7 @@ import traitlets
 from subbyte.device.fragments import EVERY_PATTERN, Fragments, fragments, narrowest
 from subbyte.errors import SubbyteError
 from subbyte.technique.topics import plan_of
-from subbyte_widgets._base import PACKED, View
+from subbyte_widgets._base import PACKED, View, script
 from subbyte_widgets._selection import Choice
 from subbyte_widgets.fragment_explorer.picture import Chosen, fragments_svg, in_words
 from subbyte_widgets.svg import sentence_svg, standalone
@@ -25,7 +25,7 @@ class FragmentExplorer(View):
     ``column``. An atom's name such as ``s8.m16n8k32`` is accepted as instruction too.
     """
 
-    _esm = HERE / "view.js"
+    _esm = script(HERE / "parts.js", HERE / "view.js")
     _css = HERE / "view.css"
     _state_in_page = ("pictures", "instruction", "operand", "row", "column")
 
@@ -39,7 +39,7 @@ class FragmentExplorer(View):
 
     def __init__(self, instruction: str = "m16n8k32.s8", **options: Any) -> None:
         super().__init__(instruction=instruction, **options)
-        self.pictures = {name: fragments_svg(fragments(name), whole=False) for name in EVERY_PATTERN}
+        self.pictures = {name: fragments_svg(fragments(name)) for name in EVERY_PATTERN}
         self._say(None)
 
     @property

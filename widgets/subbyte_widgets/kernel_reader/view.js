@@ -1,17 +1,10 @@
 // The kernel reader: four texts in tabs, a search, the rows that differ, a map of where the instructions lie.
-// What a line is and what differs comes with the text; only the rows in sight are in the page.
+// What a line is and what differs comes with the text; only the rows in sight are in the page. lines.js is before it.
 
 const ROW = 18;
 const AROUND = 3; // rows shown on each side of a change
 const COLOURS = { M: "#0072b2", C: "#e69f00", L: "#56b4e9", S: "#d55e00", X: "#009e73", B: "#cc79a7" };
 const SIGNS = { " ": "", "-": "\u2212", "+": "+" };
-
-function node(tag, name, words) {
-  const made = document.createElement(tag);
-  if (name) made.className = name;
-  if (words !== undefined) made.textContent = words;
-  return made;
-}
 
 function render({ model, el }) {
   const root = node("div", "sb-reader");
@@ -21,10 +14,10 @@ function render({ model, el }) {
       <input type="search" placeholder="search (/)" aria-label="search" ${quiet}><span class="found"></span>
       <label class="only"><input type="checkbox" ${quiet}>only changes</label></div>
     <div class="bar legend" aria-label="Instruction classes; a click goes to the next one"></div>
-    <div class="frame"><div class="pane" tabindex="0" role="application" ${quiet} aria-label="The text: arrow keys visit
+    <div class="say" aria-live="polite"></div><div class="frame"><div class="pane" tabindex="0" role="application" ${quiet} aria-label="The text: arrow keys visit
       lines, 1 to 4 change the text, slash searches, n goes to the next find, d to the next difference"><div></div></div>
       <canvas aria-hidden="true"></canvas></div>
-    <div class="say" aria-live="polite"></div><div class="facts"></div>
+    <div class="facts"></div>
     <div class="note">Counted in the machine code: a loop runs its instructions many times.</div></div>`;
   const [problem, all, head, tabs, search, found, only, legend, pane, sizer, canvas, say, facts] = [".problem", ".all",
     ".head", ".tabs", "input[type=search]", ".found", ".only", ".legend", ".pane", ".pane > div", "canvas", ".say",
@@ -91,7 +84,7 @@ function render({ model, el }) {
   function controls() {
     for (const [value, name] of Object.entries(model.get("languages"))) {
       const tab = node("button", "", name);
-      Object.assign(tab, { type: "button", onclick: () => write({ language: value, line: 0 }) });
+      Object.assign(tab, { type: "button", onclick: () => turn(value) });
       Object.assign(tab.dataset, { value, lmSuppressShortcuts: "true" });
       tab.setAttribute("role", "tab");
       tabs.append(tab);
@@ -124,21 +117,10 @@ function render({ model, el }) {
     const [sign, letter, words, number] = rows[line] ?? [" ", " ", "", 0];
     const kind = model.get("classes")[letter];
     const side = sign === " " ? "" : ` Only in ${sign === "-" ? "this" : "the other"} kernel.`;
-    const what = kind ? `${kind[1]}.` : "arithmetic, control flow or a declaration.";
-    say.textContent = `${model.get("languages")[model.get("language")]}, line ${number}: ${what}${side} ${words.trim().slice(0, 110)}`;
+    const what = kind ? `${kind[1]}. ` : "";
+    say.textContent = `${model.get("languages")[model.get("language")]}, line ${number}: ${what}${words.trim().slice(0, 110)}${side}`;
     const place = hits.indexOf(line);
     found.textContent = query ? (hits.length ? `${place < 0 ? "" : `${place + 1} of `}${hits.length} found` : "not found") : "";
-  }
-
-  function code(words, query) {
-    const made = node("code");
-    let rest = words;
-    for (let at = query ? rest.toLowerCase().indexOf(query) : -1; at >= 0; at = rest.toLowerCase().indexOf(query)) {
-      made.append(rest.slice(0, at), node("mark", "", rest.slice(at, at + query.length)));
-      rest = rest.slice(at + query.length);
-    }
-    made.append(rest);
-    return made;
   }
 
   // One lane per class from the first line to the last, and the part that is in sight.
@@ -184,6 +166,12 @@ function render({ model, el }) {
     model.save_changes();
   }
 
+  // Another text, at the first row that differs, or that has a class.
+  function turn(language) {
+    const marked = model.get("texts")[language].split("\n").findIndex((line) => line[1] !== " ");
+    write({ language, line: model.get("hunks")[language]?.[0]?.[0] ?? Math.max(marked, 0) });
+  }
+
   // The next row (or the one before) of which `wanted` is true, around the end.
   function jump(wanted, way) {
     fresh();
@@ -205,7 +193,7 @@ function render({ model, el }) {
       let to = Math.min(Math.max(steps[event.key], 0), shown.length - 1);
       if (shown[to] < 0) to += steps[event.key] > place ? 1 : -1;
       write({ line: shown[to] });
-    } else if (languages[Number(event.key) - 1]) write({ language: languages[Number(event.key) - 1], line: 0 });
+    } else if (languages[Number(event.key) - 1]) turn(languages[Number(event.key) - 1]);
     else if (event.key === "/") search.focus();
     else if (lower === "n" && query) jump((i) => hits.includes(i), event.shiftKey ? -1 : 1);
     else if (lower === "d") jump((i) => rows[i][0] !== " " && (rows[i - 1]?.[0] ?? " ") === " ", event.shiftKey ? -1 : 1);

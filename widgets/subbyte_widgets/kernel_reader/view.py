@@ -10,7 +10,7 @@ import traitlets
 from subbyte.errors import SubbyteError
 from subbyte.kernel.kernel import Kernel, build
 from subbyte.technique.kernel_reading import CLASSES, LANGUAGES, KernelReading, kernel_reading
-from subbyte_widgets._base import View, refuse_outside
+from subbyte_widgets._base import View, refuse_outside, script
 from subbyte_widgets._given import expect
 from subbyte_widgets._selection import Choice
 from subbyte_widgets.kernel_reader.picture import LETTERS, in_words, reading_svg
@@ -29,7 +29,7 @@ class KernelReader(View):
     searched for) and ``only_changes``.
     """
 
-    _esm = HERE / "view.js"
+    _esm = script(HERE / "lines.js", HERE / "view.js")
     _css = HERE / "view.css"
     slow = True
     _state_in_page = ("title", "configs", "texts", "hunks", "facts", "classes", "languages", "language", "line",
@@ -53,6 +53,7 @@ class KernelReader(View):
 
     def __init__(self, kernel: Kernel | str | None = None, other: Kernel | str | None = None, **options: Any) -> None:
         self.record: KernelReading | None = None
+        self._opened = "line" in options
         super().__init__(**options)
         if kernel is not None:
             self.show(kernel, other)
@@ -84,7 +85,9 @@ class KernelReader(View):
             self.texts = {name: _packed(record, name) for name in record.rows}
             self.hunks = {name: [list(hunk) for hunk in hunks] for name, hunks in record.hunks.items()}
             self.facts = [list(row) for row in record.table().rows]
-            self.line = max(0, min(self.line, len(record.rows[self.language]) - 1))
+            if not self._opened:
+                self.line = _first(record, self.language)
+            self.line, self._opened = max(0, min(self.line, len(record.rows[self.language]) - 1)), True
             self.only_changes = self.only_changes and record.other is not None
             self.alternative, self.error = in_words(record), ""
 
@@ -99,6 +102,13 @@ class KernelReader(View):
         if self.error or self.record is None:
             return sentence_svg(self.error or "nothing to read yet")
         return standalone(reading_svg(self.record), HERE / "view.css")
+
+
+def _first(record: KernelReading, language: str) -> int:
+    """The row at which a reader begins: the first that differs, or of one kernel the first that has a class."""
+    if hunks := record.hunks.get(language):
+        return int(hunks[0][0])
+    return next((place for place, row in enumerate(record.rows[language]) if row.kind), 0)
 
 
 def _packed(record: KernelReading, language: str) -> str:

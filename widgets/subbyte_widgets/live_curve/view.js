@@ -48,9 +48,9 @@ function render({ model, el }) {
   const root = document.createElement("div");
   root.className = "sb-curve";
   root.innerHTML = `<div class="problem" role="alert" hidden></div>
+    <div class="bar"><button type="button" data-lm-suppress-shortcuts="true" hidden>Stop</button><div class="say" aria-live="polite"></div></div>
     <div class="stage" tabindex="0" data-lm-suppress-shortcuts="true" role="application"
-      aria-label="Tuning curve: left and right arrow keys visit the trials"></div>
-    <div class="bar"><button type="button" data-lm-suppress-shortcuts="true" hidden>Stop</button><div class="say" aria-live="polite"></div></div>`;
+      aria-label="Tuning curve: left and right arrow keys visit the trials"></div>`;
   const [problem, stage, button, say] = [".problem", ".stage", "button", ".say"].map((name) => root.querySelector(name));
   el.append(root);
 

@@ -62,7 +62,7 @@ class LiveCurve(Stoppable, View):
     @classmethod
     def start(cls, study: Study, runner: Runner, trials: int | None = None, **options: Any) -> LiveCurve:
         """Start ``study`` in the background (:meth:`Study.start` takes ``options``) and return its curve."""
-        view = cls(total=trials or 0, running=True)
+        view = cls(total=study.allowed_trials(trials) or 0, running=True)
         callbacks = (*options.pop("callbacks", ()), view.on_trial)
         view._show_record(study.record)
         view.handle = study.start(runner, trials, callbacks=callbacks, **options)

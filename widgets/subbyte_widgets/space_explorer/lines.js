@@ -12,6 +12,12 @@ function node(tag, name, words) {
   return made;
 }
 
+// The ink with the greater contrast on a colour: black and white stand out alike at a luminance of 0.18.
+function inkOn(rgb) {
+  const [r, g, b] = rgb.map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.18 ? "#000000" : "#ffffff";
+}
+
 // A record's columns with what is looked up in them: places by index, by digits and by time.
 // The columns of numbers come as text: the indices as differences, a time of "-" where there is none.
 function lookUp(raw) {

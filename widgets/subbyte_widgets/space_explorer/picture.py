@@ -119,7 +119,7 @@ def effects_svg(effects: Sequence[KnobEffect]) -> str:
 def effect_rows(effects: Sequence[KnobEffect]) -> list[str]:
     """One row per knob: the share of the variance as a bar, then best and median time of each value."""
     parts = [
-        text(12, 16, "Effect of each knob", "h"), text(172, 16, "of the variance", "s"),
+        text(12, 16, "Effect of each knob", "h"), text(172, 16, "of the variance, alone", "s"),
         text(324, 16, "best time (\u00b5s) at each value; bold: the knob's best", "s"),
     ]  # fmt: skip
     for i, effect in enumerate(effects):

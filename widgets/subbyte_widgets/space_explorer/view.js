@@ -75,7 +75,7 @@ function render({ model, el }) {
     const { names, byTime } = points;
     head.textContent = model.get("title");
     const refused = Object.entries(record.refused).map(([kind, count]) => `${kind} ${count.toLocaleString("en")}`).join(", ");
-    counts.textContent = `${record.size.toLocaleString("en")} configurations: ${byTime.length.toLocaleString("en")} measured${refused ? `; refused: ${refused}` : ""}`;
+    counts.textContent = `${record.size.toLocaleString("en")} configurations: ${byTime.length.toLocaleString("en")} measured${refused ? `; refused: ${refused}` : ""}. ${model.get("fastest")}`;
     for (const [i, trait] of ["x", "y"].entries()) {
       if (pickers[i].children.length !== names.length) pickers[i].replaceChildren(...names.map((name) => new Option(name)));
       for (const option of pickers[i].options) option.disabled = option.value === model.get(trait === "x" ? "y" : "x");
@@ -138,8 +138,7 @@ function render({ model, el }) {
         Object.assign(cell.dataset, { i, j, index: found.index[at] });
         if (time !== null) {
           const rgb = colour(picture.level(time));
-          const light = rgb[0] * 0.299 + rgb[1] * 0.587 + rgb[2] * 0.114 > 125;
-          Object.assign(cell.style, { background: `rgb(${rgb})`, color: light ? "#111111" : "#ffffff" });
+          Object.assign(cell.style, { background: `rgb(${rgb})`, color: inkOn(rgb) });
         }
         row.append(cell);
       });

@@ -14,6 +14,7 @@ from subbyte.analysis.landscape_view import (
     knob_effects,
     landscape_map,
     landscape_points,
+    shared_by_fastest,
 )
 from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
 from subbyte.records.landscape import Landscape
@@ -41,7 +42,7 @@ class SpaceExplorer(View):
     follows_at_once = True
     _esm = script(HERE / "lines.js", HERE / "view.js")
     _css = HERE / "view.css"
-    _state_in_page = ("title", "points", "maps", "effects", "x", "y", "statistic", "selected", "brush")
+    _state_in_page = ("title", "points", "maps", "effects", "fastest", "x", "y", "statistic", "selected", "brush")
 
     title = traitlets.Unicode("").tag(sync=True)
     points: traitlets.Dict[str, Any] = traitlets.Dict(help="Knobs, digits, times and reasons, in columns").tag(
@@ -49,6 +50,7 @@ class SpaceExplorer(View):
     )
     maps: traitlets.Dict[str, Any] = traitlets.Dict(help="The map of every two knobs, by 'x|y'").tag(**PACKED)
     effects = traitlets.Unicode("", help="Picture of the effect of each knob").tag(**PACKED)
+    fastest = traitlets.Unicode("", help="Which knobs the fastest share").tag(sync=True)
     x = traitlets.Unicode("", help="Knob across").tag(sync=True)
     y = traitlets.Unicode("", help="Knob down").tag(sync=True)
     statistic = traitlets.Enum(("best", "median"), "best").tag(sync=True)
@@ -103,7 +105,7 @@ class SpaceExplorer(View):
                 "time": [None if time is None else float(f"{time:.5g}") for time in points.microseconds],
                 "reason": [places[reason] for reason in points.reasons],
             }  # fmt: skip
-            self.maps, self.effects = maps, effects_svg(effects)
+            self.maps, self.effects, self.fastest = maps, effects_svg(effects), shared_by_fastest(found)
             # the two knobs that decide most
             self.x, self.y = sorted((effect.knob for effect in effects[:2]), key=names.index)
             self.alternative, self.error = in_words(points, effects), ""

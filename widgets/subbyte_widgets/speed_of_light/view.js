@@ -6,9 +6,9 @@ function render({ model, el }) {
   root.className = "sb-speed";
   root.innerHTML = `<div class="problem" role="alert" hidden></div><div class="all">
     <label class="choice">Layer <select data-lm-suppress-shortcuts="true"></select></label>
+    <div class="say" aria-live="polite"></div>
     <div class="stage" tabindex="0" role="application" data-lm-suppress-shortcuts="true"
-      aria-label="Floors, measured times and speed-ups: up and down choose a bar, left and right a layer"></div>
-    <div class="say" aria-live="polite"></div></div>`;
+      aria-label="Floors, measured times and speed-ups: up and down choose a bar, left and right a layer"></div></div>`;
   const [problem, all, picker, stage, say] = [".problem", ".all", "select", ".stage", ".say"].map((name) => root.querySelector(name));
   el.append(root);
 

@@ -4,9 +4,9 @@ function render({ model, el }) {
   const root = document.createElement("div");
   root.className = "sb-monitor";
   root.innerHTML = `<div class="problem" role="alert" hidden></div>
+    <div class="bar"><button type="button" class="pause" data-lm-suppress-shortcuts="true" hidden></button><button type="button" class="stop" data-lm-suppress-shortcuts="true" hidden></button><div class="say" aria-live="polite"></div></div>
     <div class="stage" tabindex="0" data-lm-suppress-shortcuts="true" role="application"
-      aria-label="Tuning monitor: left and right arrow keys visit the trials, up and down the studies"></div>
-    <div class="bar"><button type="button" class="pause" data-lm-suppress-shortcuts="true" hidden></button><button type="button" class="stop" data-lm-suppress-shortcuts="true" hidden></button><div class="say" aria-live="polite"></div></div>`;
+      aria-label="Tuning monitor: left and right arrow keys visit the trials, up and down the studies"></div>`;
   const [problem, stage, pause, stop, say] = [".problem", ".stage", ".pause", ".stop", ".say"].map((name) => root.querySelector(name));
   el.append(root);
   let [frame, scale] = [0, null];

@@ -67,11 +67,11 @@ class TuningMonitor(Stoppable, View):
         cls, studies: Study | Sequence[Study], runner: Runner, trials: int | None = None, **options: Any
     ) -> TuningMonitor:
         """Start the studies side by side, a thread each (:meth:`Study.start` takes ``options``), and watch them.
-
         They share ``runner``: several at once are for one that looks results up, a GPU measures one thing at a time.
         """
         several = [studies] if isinstance(studies, Study) else list(studies)
-        view = cls(several, total=trials or 0, running=True)
+        asked = max((study.allowed_trials(trials) or 0 for study in several), default=0)
+        view = cls(several, total=asked, running=True)
         callbacks = (*options.pop("callbacks", ()), view.on_trial)
         view.session.start(several, runner, trials, callbacks=callbacks, **options)
         return view

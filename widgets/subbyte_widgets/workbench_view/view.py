@@ -74,6 +74,7 @@ class Workbench(Displayed, ipywidgets.VBox):
         try:
             runner, space = sources.of(choice.workload)
             study = Study(space, strategy)
+            study.allowed_trials(trials)
         except SubbyteError as problem:
             self.controls.say(str(problem))
             return None

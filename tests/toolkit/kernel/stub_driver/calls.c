@@ -31,7 +31,18 @@ long long read_value(int i)
 int call_pack(const X_TYPE *x, uint32_t *words) { return CALL(pack_activations)(x, words); }
 int call_weights(const W_TYPE *w, uint32_t *words) { return CALL(prepare_weights)(w, words); }
 
-#ifdef REQUANTIZED
+#ifdef ADDED_TYPE
+int call_residual(const ADDED_TYPE *r, uint32_t *words);
+int call_residual(const ADDED_TYPE *r, uint32_t *words) { return CALL(pack_residual)(r, words); }
+int call_parameters(
+    const int32_t *bias, const int32_t *multiplier, const int32_t *shift, const int32_t *added, uint32_t *words);
+int call_parameters(
+    const int32_t *bias, const int32_t *multiplier, const int32_t *shift, const int32_t *added, uint32_t *words)
+{
+    return CALL(prepare_parameters)(bias, multiplier, shift, added, words);
+}
+void call_unpack(const void *words, void *y) { CALL(unpack_output)((const uint32_t *)words, (Y_TYPE *)y); }
+#elif defined(REQUANTIZED)
 int call_parameters(const int32_t *bias, const int32_t *multiplier, const int32_t *shift, uint32_t *words);
 int call_parameters(const int32_t *bias, const int32_t *multiplier, const int32_t *shift, uint32_t *words)
 {
@@ -57,7 +68,9 @@ CUresult call_load(void)
 }
 CUresult call_launch(const CUdeviceptr *p)
 {
-#if defined(REQUANTIZED) || defined(COMPARED)
+#ifdef ADDED_TYPE
+    return CALL(launch)(function, NULL, p[0], p[1], p[2], p[4], p[3]);
+#elif defined(REQUANTIZED) || defined(COMPARED)
     return CALL(launch)(function, NULL, p[0], p[1], p[2], p[3]);
 #else
     return CALL(launch)(function, NULL, p[0], p[1], p[3]);
@@ -68,7 +81,9 @@ CUresult call_launch(const CUdeviceptr *p)
 CUresult call_launch_overlapping(const CUdeviceptr *p);
 CUresult call_launch_overlapping(const CUdeviceptr *p)
 {
-#if defined(REQUANTIZED) || defined(COMPARED)
+#ifdef ADDED_TYPE
+    return CALL(launch_overlapping)(function, NULL, p[0], p[1], p[2], p[4], p[3]);
+#elif defined(REQUANTIZED) || defined(COMPARED)
     return CALL(launch_overlapping)(function, NULL, p[0], p[1], p[2], p[3]);
 #else
     return CALL(launch_overlapping)(function, NULL, p[0], p[1], p[3]);

@@ -12,7 +12,7 @@ struct recorded {
     char entry[64];
     int attribute, value, loaded;
     unsigned sizes[7];
-    CUdeviceptr pointers[4];
+    CUdeviceptr pointers[5];
     int overlapping;
 } stub;
 int stub_arguments = 0;

@@ -145,11 +145,13 @@ def terms(plan: WgmmaPlan, k: Constants | None = None) -> Terms:
 
 def bytes_touched(w: ConvWorkload) -> int:
     """Bytes from and to memory: of the input only the pixels that some tap meets, which a stride beyond the kernel's
-    size leaves few of."""
+    size leaves few of. The model was fitted to this count, which knows no edges (``bytes_moved`` does)."""
     rows = w.h if w.r >= w.stride else min(w.h, w.p * w.r)
     columns = w.w if w.s >= w.stride else min(w.w, w.q * w.s)
-    unmet = w.precision.activations.stored_bits(w.n * (w.h * w.w - rows * columns) * w.c)
-    return w.bytes_moved - unmet // 8
+    types = w.precision
+    unmet = types.activations.stored_bits(w.n * (w.h * w.w - rows * columns) * w.c)
+    x, y = types.activations.stored_bits(w.n * w.h * w.w * w.c), types.output.stored_bits(w.n * w.p * w.q * w.k)
+    return (x + types.weights.stored_bits(w.k * w.r * w.s * w.c) + y) // 8 - unmet // 8
 
 
 def _longest(sharpness: float, *cycles: float) -> float:

@@ -1,0 +1,121 @@
+"""What a reader can read of every view on a laptop's screen, in both themes, and what a screen reader is told.
+
+``tools/page_faults.js`` measures words in the page. What a canvas holds (the maps of the space explorer's lines, of the
+kernel reader and of the duplicate map) has no words that could be measured: there only the pictures of ``make gallery``
+help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from page_faults import SCREENS, page_faults
+from sample_views import VIEWS, sample_names, sample_view
+
+import subbyte_widgets
+
+LIGHT, DARK_LARGE = SCREENS[0], SCREENS[3]
+PLANTED = {
+    "clipped": '<p style="overflow: hidden; white-space: nowrap; width: 60px">cut in the middle of a word</p>',
+    "overlap": '<svg><text x="5" y="20">one word</text><text x="30" y="23">another</text></svg>',
+    "pale": '<p style="background: #ffffff; color: #999999">words that are too pale</p>',
+    "pale ": '<svg width="200" height="40"><rect width="200" height="40" fill="#0072b2"/>'
+    '<text x="5" y="20" fill="#111111">dark on blue</text></svg>',
+    "sideways": '<div style="overflow-x: auto; width: 200px"><div style="width: 400px">a wide one</div></div>',
+    "below": '<div style="height: 1000px"></div><div class="say">what the step does</div>',
+    "below ": '<div style="height: 1000px"></div><button>next</button>',
+}
+GOOD = """<div style="background: #ffffff; color: #1f2328"><button aria-label="next">next</button>
+<div class="say">what it does</div>
+<svg width="300" height="60"><rect width="150" height="30" fill="#0072b2"/>
+<text x="5" y="20" fill="#ffffff">white on blue</text><text x="160" y="20" fill="#1f2328">beside</text></svg></div>"""
+UNNAMED = {
+    "button": "<button></button>",
+    "slider": '<input type="range">',
+    "image": "<img src='data:,'>",
+    "application": '<div role="application" tabindex="0">words</div>',
+    "combobox": "<select></select>",
+}
+NAMED_ROLES = ("button", "slider", "checkbox", "radio", "combobox", "textbox", "searchbox", "tab", "image",
+               "img", "application", "radiogroup", "tablist", "spinbutton", "link", "SvgRoot", "Canvas")  # fmt: skip
+
+
+class Page(subbyte_widgets._base.View):
+    """A view that is any HTML."""
+
+    _esm = (
+        "function render({ el }) { el.innerHTML = `<div class='sb-planted'>empty</div>`; }\nexport default { render };"
+    )
+    _css = ""
+
+
+def nameless(page: Any) -> list[str]:
+    """Roles in Chromium's accessibility tree that need a name and have none."""
+    tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
+    found = []
+    for one in tree:
+        role = one.get("role", {}).get("value")
+        if not one.get("ignored") and role in NAMED_ROLES and not one.get("name", {}).get("value", "").strip():
+            found.append(role)
+    return found
+
+
+@pytest.fixture(scope="module")
+def names() -> dict[str, Any]:
+    return sample_names()
+
+
+@pytest.fixture(scope="module")
+def planted(open_view: Callable[..., Any]) -> Callable[[str], Any]:
+    """A page with this HTML in the place of a view."""
+    page = open_view(Page(), ".sb-planted").page
+
+    def put(html: str) -> Any:
+        page.evaluate("(html) => { document.querySelector('.sb-planted').innerHTML = html; }", html)
+        return page
+
+    return put
+
+
+def test_what_cannot_be_read_is_noticed(planted: Callable[[str], Any]) -> None:
+    for kind, html in PLANTED.items():
+        found = page_faults(planted(html), ".sb-planted", LIGHT)
+        assert [one.partition(":")[0] for one in found] == [kind.strip()], (kind, found)
+    assert page_faults(planted(GOOD), ".sb-planted", LIGHT) == []
+    planted("")
+
+
+def test_what_has_no_name_is_noticed(planted: Callable[[str], Any]) -> None:
+    for role, html in UNNAMED.items():
+        assert role in nameless(planted(html)), role
+    assert nameless(planted(GOOD.replace("<svg ", '<svg role="img" aria-label="two words" '))) == []
+    planted("")
+
+
+@pytest.mark.parametrize("selector", VIEWS)
+def test_everything_can_be_read_and_has_a_name(
+    selector: str, names: dict[str, Any], open_view: Callable[..., Any]
+) -> None:
+    page = open_view(sample_view(selector, names), selector, width=1280).page
+    assert page_faults(page, selector, DARK_LARGE) == []
+    assert nameless(page) == []
+    keys = page.locator("details.keys")
+    keys.locator("summary").click()
+    listed = page.locator("[role=application]").evaluate_all("all => all.map((one) => one.ariaLabel)")
+    shown = keys.inner_text()
+    assert listed
+    assert all(" ".join(words.split()) in shown for words in listed)
+    page.emulate_media(color_scheme="light")
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("screen", SCREENS, ids=lambda screen: screen.name)
+@pytest.mark.parametrize("selector", VIEWS)
+def test_everything_can_be_read_on_every_screen(
+    selector: str, screen: Any, names: dict[str, Any], open_view: Callable[..., Any]
+) -> None:
+    page = open_view(sample_view(selector, names), selector, width=1280).page
+    assert page_faults(page, selector, screen) == []
+    page.emulate_media(color_scheme="light")
