@@ -35,7 +35,7 @@ ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
 .DEFAULT_GOAL := help
-.PHONY: help env lab test lint types test-unit test-torch torch test-deep test-notebooks test-browser test-jupyter test-gpu hostile format constraints wheel docs pictures notebooks table latency screenshots gallery site clean machine
+.PHONY: help env lab test lint types test-unit test-torch torch test-deep test-notebooks test-browser test-jupyter test-gpu hostile format constraints wheel docs pictures notebooks table latency screenshots gallery site slides student reset clean machine
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-24s %s\n", $$1, $$2 }'
@@ -46,6 +46,9 @@ env: ## create or refresh the environment in .venv
 
 lab: env ## open JupyterLab on the first notebook (NOTEBOOK=name, LAB_ARGS="--no-browser --port=9000")
 	@$(VENV)/bin/subbyte lab $(NOTEBOOK) $(addprefix --jupyter=,$(LAB_ARGS))
+
+reset: env ## bring a notebook back as it was shipped, keep yours beside it (NOTEBOOK=02)
+	@$(VENV)/bin/subbyte lab --reset $(NOTEBOOK)
 
 machine:
 	@$(NEED_PYTHON)
@@ -135,6 +138,12 @@ gallery: env ## pictures of every view on four screens, in build/gallery, and wh
 
 site: env ## the notebooks as a web site to open from a folder, in build/site (NOTEBOOK=02 for one)
 	@$(RUN) tools/site_builder.py $(NOTEBOOK)
+
+slides: env ## notebooks as slides with live views, to open from a folder, in build/slides (NOTEBOOK=02 for one)
+	@$(RUN) tools/slides.py $(NOTEBOOK)
+
+student: env ## the notebooks without their solutions, in build/student (NOTEBOOK=02 for one)
+	@$(RUN) tools/student.py $(NOTEBOOK)
 
 clean: ## remove the environment, the caches and what was built
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache

@@ -14,6 +14,8 @@ from typing import Any
 import api_reference
 import pictures
 import pytest
+import site_sources
+import yaml
 
 from benchmarks.baselines import table as baselines
 from benchmarks.paper import table as paper
@@ -123,6 +125,36 @@ def test_version_and_changelog_agree() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert version == subbyte.__version__
     assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def citation_problems(text: str) -> list[str]:
+    """What a reader of CITATION.cff would miss."""
+    try:
+        facts = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        return [f"no YAML: {error}"]
+    works = [("", facts, ("cff-version", "message", "title", "authors", "version", "license"))]
+    works += [(f"reference {number}: ", one, ("type", "title", "authors", "year", "url"))
+              for number, one in enumerate(facts.get("references", ()), 1)]  # fmt: skip
+    return [f"{where}no {key}" for where, work, keys in works for key in keys if not work.get(key)]
+
+
+def test_the_citation_is_complete_and_of_this_version() -> None:
+    text = (ROOT / "CITATION.cff").read_text()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert not citation_problems(text)
+    facts = yaml.safe_load(text)
+    assert (facts["version"], facts["license"]) == (project["version"], project["license"])
+    assert "2202.06819" in facts["references"][0]["url"]
+    page = site_sources.citation(text)
+    assert all(one["title"] in page for one in (facts, *facts["references"]))
+
+
+def test_an_incomplete_citation_is_refused() -> None:
+    text = (ROOT / "CITATION.cff").read_text()
+    assert citation_problems(text.replace("message:", "massage:")) == ["no message"]
+    assert citation_problems(text.replace("    year: 2020\n", "")) == ["reference 2: no year"]
+    assert "no YAML" in citation_problems(text.replace("authors:", "authors: [", 1))[0]
 
 
 def test_the_glossary_defines_the_words() -> None:

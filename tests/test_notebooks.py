@@ -24,6 +24,7 @@ EXERCISES = {
     **dict.fromkeys(("00", "08"), 2),
     **dict.fromkeys(("01", "02", "03", "04", "05", "06", "07", "11", "12"), 3),
     **dict.fromkeys(("09", "10", "13", "14"), 4),
+    "15": 0,  # a tool, no lesson
 }
 """Of each notebook how many exercises wait for an answer. Their solutions are text (test_solutions.py): none runs."""
 
@@ -59,6 +60,7 @@ def test_there_are_notebooks_and_the_first_is_where_everybody_starts() -> None:
     assert NOTEBOOKS[0].stem == "00_start_here"
 
 
+LESSONS = [path for path in NOTEBOOKS[1:] if EXERCISES[path.stem[:2]]]
 WORDS_A_MINUTE, MINUTES_AN_EXERCISE = 200, 4
 AMOUNT = re.compile(r"^\*\*About (\d+) minutes\*\*", re.MULTILINE)
 
@@ -69,7 +71,7 @@ def least_minutes(notebook: nbformat.NotebookNode, exercises: int) -> float:
     return words / WORDS_A_MINUTE + MINUTES_AN_EXERCISE * exercises
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS[1:], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_a_lesson_says_how_long_it_takes_and_ends_with_what_was_learned(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
     said = AMOUNT.search(notebook.cells[0].source)

@@ -21,8 +21,8 @@ from subbyte.exercises.feedback import Feedback
 HEAD, TAIL = "<details><summary>Solutions</summary>\n", "</details>"
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 EXERCISE = re.compile(r"^\*\*Exercise \d\.\*\*", re.MULTILINE)
-NOTEBOOKS = find([])[1:]
-"""All but the first, whose solutions are numbers."""
+NOTEBOOKS = [path for path in find([])[1:] if path.stem != "15_workbench"]
+"""All lessons but the first, whose solutions are numbers; the workbench is a tool and asks nothing."""
 
 
 def solutions(notebook: nbformat.NotebookNode) -> list[str]:

@@ -109,7 +109,7 @@ def has_gpu() -> bool:
 
 def find(names: list[str]) -> list[Path]:
     """The notebooks whose file name begins with one of ``names``; all when none is given."""
-    paths = sorted(FOLDER.glob("*.ipynb"))
+    paths = [path for path in sorted(FOLDER.glob("*.ipynb")) if ".backup-" not in path.name]  # subbyte lab --reset
     chosen = [path for path in paths if not names or any(path.name.startswith(Path(name).name) for name in names)]
     if not chosen:
         sys.exit(f"no notebook matches {', '.join(names)}; there are: {', '.join(path.stem for path in paths)}")

@@ -11,6 +11,7 @@ from typing import Any
 
 import api_reference
 import nbformat
+import yaml
 from site_pages import PAGE
 
 from subbyte.html import Markup, element
@@ -43,6 +44,7 @@ def write_sources(notebooks: Mapping[str, nbformat.NotebookNode], folder: Path, 
     modules = {name: text for name, text in api_pages().items() if not packages or name in packages}
     for name, text in modules.items():
         write(folder / API / f"{name}.md", text)
+    write(folder / "citation.md", citation((ROOT / "CITATION.cff").read_text(encoding="utf-8")))
     write(folder / "gallery.md", gallery(notebooks))
     write(folder / "index.md", index(notebooks, [path.stem for path in guides], list(modules)))
 
@@ -132,6 +134,20 @@ def api_pages() -> dict[str, str]:
     return found
 
 
+def citation(text: str) -> str:
+    """The page that says what to cite, from the text of CITATION.cff."""
+    facts = yaml.safe_load(text)
+
+    def named(work: Mapping[str, Any]) -> str:
+        people = [one.get("name") or f"{one['given-names']} {one['family-names']}" for one in work["authors"]]
+        return f"{', '.join(people)}: *{work['title']}*"
+
+    papers = [f"* {named(one)}, {one['year']}. <{one['url']}> {one['notes']}" for one in facts["references"]]
+    own = f"{named(facts)}, version {facts['version']}, {facts['license']}."
+    return "\n\n".join(["# How to cite", facts["message"], own, "## The papers", "\n".join(papers),
+                        f"## As a file\n\n```yaml\n{text}```"]) + "\n"  # fmt: skip
+
+
 def gallery(notebooks: Mapping[str, nbformat.NotebookNode]) -> str:
     """One live example of each kind of view, with the lesson that explains it."""
     seen: dict[str, str] = {}
@@ -161,7 +177,7 @@ def index(notebooks: Mapping[str, nbformat.NotebookNode], guides: list[str], mod
     ]
     trees = {
         "Lessons": [f"{LESSONS}/{name}" for name in notebooks], "How to": [f"{HOWTO}/{name}" for name in guides],
-        "Reference": ["gallery", *(f"{API}/{name}" for name in modules), "glossary", "changelog"],
+        "Reference": ["gallery", *(f"{API}/{name}" for name in modules), "glossary", "changelog", "citation"],
     }  # fmt: skip
     for caption, pages in trees.items():
         listed = "\n".join(pages)

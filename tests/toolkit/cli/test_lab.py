@@ -152,3 +152,66 @@ def signed(notebook: nbformat.NotebookNode) -> bool:
     notary = NotebookNotary()
     with closing(notary.store):
         return bool(notary.check_signature(notebook))
+
+
+@pytest.fixture
+def shipped(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The three notebooks, committed, in the current folder."""
+    who = {f"GIT_{role}_{what}": "a@b" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "shipped"]):
+        subprocess.run(["git", *command], cwd=folder.parent, env=os.environ | who, check=True)
+    monkeypatch.chdir(folder.parent)
+    monkeypatch.setattr(lab, "find_notebooks", lambda: folder)
+    return folder
+
+
+def test_a_reset_brings_the_shipped_notebook_back_and_loses_nothing(
+    shipped: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = shipped / "02_register_packing.ipynb"
+    for number, text in enumerate(["first", "second"], 1):
+        mine.write_text(text)
+        assert main(["lab", "--reset", "02"]) == 0
+        said = capsys.readouterr().out
+        kept = shipped / f"02_register_packing.backup-{number}.ipynb"
+        assert said == f"{mine.name} is as it was shipped again; your copy is {kept.name} beside it\n"
+        assert (mine.read_text(), kept.read_text()) == ("{}", text)
+    assert (shipped / "02_register_packing.backup-1.ipynb").read_text() == "first"
+    assert lab.choose("02", shipped) == mine, "a copy has no number of a lesson"
+    assert main(["lab", "--reset", "02", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["backup"] is None
+    mine.unlink()
+    assert main(["lab", "--reset", "register_packing"]) == 0
+    assert capsys.readouterr().out == f"{mine.name} is there again\n"
+    assert mine.read_text() == "{}"
+    assert len(list(shipped.iterdir())) == 5
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["duplicate"], "unknown notebook 'duplicate': did you mean 01_duplicates"),
+        ([], "--reset needs the name or number of a notebook; allowed: 00_start_here, 01_duplicates"),
+        (["mine"], "unknown notebook 'mine'"),
+    ],
+)
+def test_a_reset_of_no_shipped_notebook_is_one_sentence(
+    shipped: Path, given: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (shipped / "mine.ipynb").write_text("own")
+    assert main(["lab", "--reset", *given]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert len(error.splitlines()) == 1
+    assert len(list(shipped.iterdir())) == 4
+
+
+def test_a_reset_without_git_changes_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(lab, "find_notebooks", lambda: folder)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(folder.parent.parent))
+    (folder / "01_duplicates.ipynb").write_text("mine")
+    assert main(["lab", "--reset", "01"]) == 3
+    assert "inside a git checkout" in capsys.readouterr().err
+    assert (folder / "01_duplicates.ipynb").read_text() == "mine"

@@ -14,9 +14,10 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from subbyte.cli.arguments import command_parser, emit, shown
+from subbyte.cli.reset import is_backup, names_of_shipped, reset
 from subbyte.errors import InvalidInput, MissingDependency, did_you_mean
 from subbyte.numerals import natural
 from subbyte.streams import say
@@ -35,6 +36,8 @@ def add_parser(subparsers: Any) -> None:
         subparsers, "lab", "Open JupyterLab on the first notebook, or on the one named.", "subbyte lab 02 --no-browser"
     )
     parser.add_argument("notebook", nargs="?", metavar="NOTEBOOK", help=f"name or number (default {FIRST})")
+    text = "bring this notebook back as it was shipped, keep yours beside it as a backup, and open nothing"
+    parser.add_argument("--reset", action="store_true", help=text)
     parser.add_argument("--no-browser", action="store_true", help="print the address and open nothing")
     parser.add_argument("--port", type=_port, help="port on this machine; default: the first free one from 8888")
     text = "an option for JupyterLab, such as --jupyter=--debug; several may be given"
@@ -49,8 +52,14 @@ def _port(text: str) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Replace this process by JupyterLab. Raises InvalidInput or MissingDependency."""
+    """Replace this process by JupyterLab, or reset a notebook. Raises InvalidInput, MissingDependency or NotWritten."""
     folder = find_notebooks()
+    if args.reset:
+        return _reset(args, folder)
+    return _open(args, folder)
+
+
+def _open(args: argparse.Namespace, folder: Path) -> NoReturn:
     notebook = choose(FIRST if args.notebook is None else args.notebook, folder)
     if importlib.util.find_spec("jupyterlab") is None:
         raise MissingDependency(
@@ -62,6 +71,21 @@ def run(args: argparse.Namespace) -> int:
     say(f"opening {notebook.relative_to(folder.parent)}; stop the server with Ctrl-C twice")
     emit("lab", {"notebook": str(notebook), "arguments": command}, args, "")
     os.execve(command[0], command, lab_environment(os.environ))
+
+
+def _reset(args: argparse.Namespace, folder: Path) -> int:
+    shipped = {Path(name).stem: folder / name for name in names_of_shipped(folder)}
+    if args.notebook is None:
+        raise InvalidInput(f"--reset needs the name or number of a notebook; allowed: {', '.join(sorted(shipped))}")
+    notebook = choose(args.notebook, folder, shipped)
+    was_there = notebook.exists()
+    backup = reset(notebook)
+    if backup:
+        text = f"{notebook.name} is as it was shipped again; your copy is {backup.name} beside it"
+    else:
+        text = f"{notebook.name} " + ("is as it was shipped: nothing to do" if was_there else "is there again")
+    emit("lab", {"notebook": str(notebook), "backup": str(backup) if backup else None}, args, text)
+    return 0
 
 
 def find_notebooks(beside: Path | None = None) -> Path:
@@ -79,12 +103,13 @@ def find_notebooks(beside: Path | None = None) -> Path:
     )
 
 
-def choose(name: str, folder: Path) -> Path:
+def choose(name: str, folder: Path, among: Mapping[str, Path] | None = None) -> Path:
     """The notebook of ``folder`` with this name, with or without number, path and ending; or with this number.
 
-    Raises InvalidInput with the closest names.
+    ``among``: notebooks by stem (default: those in the folder). Raises InvalidInput with the closest names.
     """
-    found = {path.stem: path for path in sorted(folder.glob("*.ipynb"))}
+    there = [path for path in sorted(folder.glob("*.ipynb")) if not is_backup(path)]
+    found = {path.stem: path for path in there} if among is None else among
     wanted = Path(name).name.removesuffix(".ipynb").casefold()
     for stem, path in found.items():
         number, _, title = stem.casefold().partition("_")

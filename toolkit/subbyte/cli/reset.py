@@ -1,0 +1,69 @@
+"""What ``subbyte lab --reset`` does: a notebook as it was shipped, and nothing of the reader's lost."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from itertools import count
+from pathlib import Path
+
+from subbyte.errors import MissingDependency, NotWritten
+
+BACKUP = ".backup-"
+"""In the name of a reader's own copy, before its number; no other notebook has it."""
+
+
+def is_backup(path: Path) -> bool:
+    """Whether a file is a copy that a reset kept."""
+    return BACKUP in path.name
+
+
+def names_of_shipped(folder: Path) -> list[str]:
+    """File names of the notebooks that the project ships in ``folder``, deleted ones too.
+
+    Raises MissingDependency where git does not know them.
+    """
+    return [name for name in _git(folder, "ls-files", "-z", "--", "*.ipynb").decode().split("\0") if name]
+
+
+def reset(notebook: Path) -> Path | None:
+    """Bring a notebook back as it was shipped; the copy of what was there, which lies beside it, or None where nothing
+    was there or nothing had changed.
+
+    Raises MissingDependency where git does not know the notebook, NotWritten where the folder cannot be written.
+    """
+    shipped = _git(notebook.parent, "show", f"HEAD:./{notebook.name}")
+    try:
+        own = notebook.read_bytes() if notebook.exists() else None
+        if own == shipped:
+            return None
+        backup = None if own is None else _keep(notebook, own)
+        fresh = notebook.with_name(f".{notebook.name}.{os.getpid()}")
+        fresh.write_bytes(shipped)
+        os.replace(fresh, notebook)
+    except OSError as error:
+        raise NotWritten(f"{notebook}: cannot be reset ({error.strerror}); the folder must be writable") from None
+    return backup
+
+
+def _keep(notebook: Path, own: bytes) -> Path:
+    for number in count(1):
+        backup = notebook.with_name(f"{notebook.stem}{BACKUP}{number}.ipynb")
+        try:
+            with backup.open("xb") as file:  # never over a copy that is there
+                file.write(own)
+        except FileExistsError:
+            continue
+        return backup
+    raise AssertionError("numbers end nowhere")
+
+
+def _git(folder: Path, *arguments: str) -> bytes:
+    try:
+        done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):
+        raise MissingDependency(
+            f"{folder}: git does not know the shipped notebooks of this folder; "
+            "a notebook can be reset inside a git checkout of subbyte, with git installed"
+        ) from None
+    return done.stdout
