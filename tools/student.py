@@ -65,7 +65,7 @@ def main() -> int:
     given.to.mkdir(parents=True, exist_ok=True)
     for name, notebook in made.items():
         (given.to / name).write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
-    print(print(f"{given.to}: notebooks without solutions: {len(made)}; they run in {FOLDER.name}/ of a checkout"))
+    print(f"{given.to}: notebooks without solutions: {len(made)}; they run in {FOLDER.name}/ of a checkout")
     return 0
 
 
