@@ -24,7 +24,6 @@ from subbyte.records.result import Failed, Measured, Result
 from subbyte.tune.record import BestCurve, StudyRecord, Trial, best_curve, best_of
 from subbyte.tune.resuming import take_over
 from subbyte.tune.running import as_completed, in_batches
-from subbyte.tune.search.grid import LIST_LIMIT
 from subbyte.tune.strategy import Strategy, made_strategy
 
 if TYPE_CHECKING:
@@ -251,6 +250,8 @@ class Study(Charted):
     @property
     def most_trials(self) -> int:
         """What the space holds: its valid configurations; of one too large to be listed, all combinations."""
+        from subbyte.tune.search.grid import LIST_LIMIT  # searches are loaded by those who search
+
         combinations = prod(len(values) for values in self.space.knobs.values())
         return len(self.space.valid) if combinations <= LIST_LIMIT else combinations
 
