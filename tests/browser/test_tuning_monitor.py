@@ -46,7 +46,7 @@ LATENCY = """async () => {
 
 
 ENDED = "import time\nstarted = time.time()\nquick.wait()\nprint(f'ended after {time.time() - started:.2f} s')"
-CELLS = (START % "0.002", TWO % 80, WAIT, "quick = view.config; len(quick)", START % "0.03", TWO % 2000, MANY, ENDED)
+CELLS = (START % "0.002", TWO % 80, WAIT, "quick = view.config; len(quick)", START % "0.03", TWO % 500, MANY, ENDED)
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def test_stop_ends_the_first_wait_of_a_kernel(open_tab: Callable[..., Any], lab:
     """Run All, as most people do: the view is drawn while the next cell waits already."""
     waiting = "view.wait(60)\nprint(f'ended with {len(view.sources[0].trials)} trials, running: {view.running}')"
     tab = open_tab(width=860, height=1300)
-    tab.open_notebook(lab.write("first_wait.ipynb", START % "0.03", TWO % 2000, waiting))
+    tab.open_notebook(lab.write("first_wait.ipynb", START % "0.03", TWO % 500, waiting))
     tab.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells') }")
     tab.page.wait_for_function(f"({COUNT})() > 3")
     tab.page.locator(".sb-monitor .stop").click()

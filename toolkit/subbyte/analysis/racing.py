@@ -193,7 +193,7 @@ def run_one(ground: Ground, job: Job) -> Run:
         if len(study.trials) % WINDOW == 0:
             holdout.append(_on_holdout(study.strategy, ground))
 
-    record = study.run(ground.runner, job.trials, job.batch, [judge])
+    record = study.run(ground.runner, min(job.trials, study.most_trials), job.batch, [judge])
     if record.ended == "interrupted":
         raise KeyboardInterrupt
     seconds = round(time.monotonic() - started, 4)

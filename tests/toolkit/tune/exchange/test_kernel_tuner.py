@@ -13,7 +13,14 @@ import pytest
 
 import subbyte
 from subbyte.errors import BrokenRecord, InvalidInput
-from subbyte.records.exchange import export_landscape, from_kernel_tuner, import_landscape, restriction, to_kernel_tuner
+from subbyte.records.exchange import (
+    export_landscape,
+    from_kernel_tuner,
+    import_landscape,
+    restriction,
+    to_kernel_tuner,
+    to_t4,
+)
 from subbyte.records.recorded_space import space_of
 from subbyte.records.result import Failed, Measured
 from subbyte.tune import Landscape, read_log
@@ -269,3 +276,16 @@ def test_kernel_tuner_simulates_a_shipped_landscape(tmp_path):
             i: r.microseconds for i, r in landscape.results.items()
         }
         assert again.missing == landscape.missing
+
+
+@pytest.mark.parametrize("convert", [to_kernel_tuner, to_t4])
+def test_a_landscape_recorded_under_former_knob_names_is_exported_under_them(convert):
+    recorded = Landscape.load("resnet50.stage3@8.warpgroup-small.sm_90a")
+    knobs = recorded.header["space"]["knobs"]
+    assert not set(knobs) <= set(recorded.config(recorded.best[0]).to_dict()), "its names are today's: take another"
+    found = convert(recorded)
+    entries = found["cache"].values() if "cache" in found else [one["configuration"] for one in found["results"]]
+    assert len(entries) == len(recorded)
+    assert [[one[name] for name in knobs] for one in entries] == [
+        [row[name] for name in knobs] for row in recorded.rows()
+    ]

@@ -14,6 +14,7 @@ import msgspec
 
 from subbyte.arguments import checked
 from subbyte.errors import BrokenRecord
+from subbyte.records.describe import knob_values
 from subbyte.records.exchange.rows import (
     OWN,
     Row,
@@ -122,8 +123,7 @@ def to_kernel_tuner(landscape: Landscape) -> dict[str, Any]:
     device = str(landscape.device.get("name", "unknown"))
     cache = {}
     for index, result in landscape.results.items():
-        config: Mapping[str, Any] = landscape.config(index).to_dict()
-        values = {name: config[name] for name in knobs}
+        values = knob_values(knobs, index)
         entry = {**values, **_entry(index, result), "timestamp": _timestamp(landscape)}
         cache[",".join(map(str, values.values()))] = entry
     return {

@@ -6,12 +6,12 @@ the values that occur. Files of ours carry all of it in their ``metadata``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.records.describe import knob_values
 from subbyte.records.exchange.rows import (
     OWN,
     UNKNOWN_DEVICE,
@@ -130,9 +130,8 @@ def to_t4(landscape: Landscape) -> dict[str, Any]:
     knobs = a_landscape(landscape).header["space"]["knobs"]
     results = []
     for index, result in landscape.results.items():
-        config: Mapping[str, Any] = landscape.config(index).to_dict()
         results.append({
-            "timestamp": str(landscape.header["created"]), "configuration": {name: config[name] for name in knobs},
+            "timestamp": str(landscape.header["created"]), "configuration": knob_values(knobs, index),
             **_fields(index, result),
         })  # fmt: skip
     metadata = {"timeunit": "milliseconds", OWN: exported_header(landscape)}
