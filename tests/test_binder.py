@@ -77,6 +77,7 @@ def test_everything_the_notebooks_import_is_pinned() -> None:
     assert names <= pinned, f"without a pin: {names - pinned}"
 
 
+@pytest.mark.deep  # compiles every module
 def test_what_runs_when_the_image_is_built_succeeds(checkout: Path) -> None:
     done = run(checkout, "binder/postBuild")
     assert done.returncode == 0, done.stderr
