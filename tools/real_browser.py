@@ -244,6 +244,18 @@ class Watched:
         self.context.close()
 
 
+@contextmanager
+def reading(browser: Any, page: Path, width: int, height: int) -> Iterator[Watched]:
+    """A tab on a page of a folder that may read files and nothing else: errors and what it asks for elsewhere fail."""
+    tab = Watched(browser, ("file:",), width, height)
+    tab.page.goto(page.as_uri())
+    yield tab
+    errors, outside = list(tab.errors), list(tab.outside)
+    tab.close()
+    assert not errors
+    assert not outside
+
+
 def strange(tab: Watched) -> list[str]:
     """What was asked for outside of this machine, apart from what Voila and nbconvert put into every page: a font of
     icons and programs for formulas and widgets, without which the pictures are as good."""

@@ -18,7 +18,7 @@ from subbyte.html import Markup, element
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = Path(__file__).resolve().parent / "site_files"
-LESSONS, HOWTO, API, NOTES = "lessons", "howto", "api", "notes"
+LESSONS, HOWTO, API = "lessons", "howto", "api"
 WORDS = {"GLOSSARY.md": "glossary.md", "CHANGELOG.md": "changelog.md"}
 """Pages of the repository that are pages of the site."""
 LIVE = """The lessons are the project's notebooks as they ran when this site was built. Their views are alive; to change

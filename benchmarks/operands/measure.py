@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,9 @@ from subbyte.records.describe import now
 from subbyte.workload import workload
 
 RUNS, ROUNDS = 2, 12
+ABOUT = ("side", "layer", "config", "output", "requant", "pool")
+"""Of a line of texts what its record keeps, where it has it."""
+Loader = Callable[[dict[str, Any], bytes, CudaDevice, ExitStack], GpuKernel]
 BRIEF = TimingProtocol(cold=False, repeats=3, min_total_ms=4.0)
 
 
@@ -58,20 +61,24 @@ def main(arguments: Sequence[str]) -> int:
     return int(bool(wrong))
 
 
-def measured(made: Sequence[tuple[dict[str, Any], tuple[bytes, str] | str]], device: CudaDevice) -> dict[str, Any]:
-    """The sides of one layer: what was wrong, and the samples of each run; clocks beside them."""
+def measured(
+    made: Sequence[tuple[dict[str, Any], tuple[bytes, str] | str]], device: CudaDevice, load: Loader | None = None
+) -> dict[str, Any]:
+    """The sides of one layer: what was wrong, and the samples of each run; clocks beside them. ``load`` compares a
+    kernel and gives it loaded (default: :func:`right_kernel`)."""
+    ready = load or right_kernel
     sides: list[dict[str, Any]] = []
     telemetry = Telemetry(device.info.bus_id)
     with ExitStack() as stack:
         loaded: list[tuple[int, GpuKernel]] = []
         for line, cubin in made:
-            about = {name: line[name] for name in ("side", "layer", "config", "output", "requant")}
+            about = {name: line[name] for name in ABOUT if name in line}
             sides.append({**about, "wrong": None, "samples": [[] for _ in range(RUNS)], "us": None})
             if isinstance(cubin, str):
                 sides[-1]["reason"] = cubin
                 continue
             try:
-                loaded.append((len(sides) - 1, right_kernel(line, cubin[0], device, stack)))
+                loaded.append((len(sides) - 1, ready(line, cubin[0], device, stack)))
                 sides[-1]["wrong"] = 0
             except SubbyteError as error:
                 sides[-1]["reason"] = str(error)

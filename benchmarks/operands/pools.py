@@ -10,7 +10,6 @@ each the convolution before it, as ``subbyte.compile`` takes it. Sides of a case
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,14 +18,13 @@ from typing import Any
 import numpy as np
 
 import subbyte
-from benchmarks.operands.measure import BRIEF, ROUNDS, RUNS, right_kernel
+from benchmarks.operands.measure import measured, right_kernel
 from benchmarks.shared.command import answering, parser_of
 from benchmarks.shared.texts import all_compiled, lines_of
-from subbyte.errors import InvalidInput, SubbyteError, WrongResult
+from subbyte.errors import InvalidInput, WrongResult
 from subbyte.files import prove_writable, write_file
 from subbyte.gpu.device import CudaDevice
 from subbyte.gpu.launched import GpuKernel
-from subbyte.gpu.telemetry import Telemetry
 from subbyte.gpu.timing import command_line
 from subbyte.kernel import Pooling, PoolKernel
 from subbyte.kernel.operands import activation_words
@@ -65,7 +63,7 @@ def main(arguments: Sequence[str]) -> int:
     cases = []
     for case in dict.fromkeys(line["label"] for line, _ in made):
         of_case = [(line, cubin) for line, cubin in made if line["label"] == case]
-        cases.append({"case": case, **measured(of_case, device)})
+        cases.append({"case": case, **measured(of_case, device, load)})
         print(case, {one["side"]: one["runs_us"] for one in cases[-1]["sides"]}, flush=True)
     record = {"schema": 1, "date": now(), "command": command_line(), "device": device.info.to_dict(), "cases": cases}
     write_file(asked.out, (json.dumps(record, indent=1) + "\n").encode())
@@ -94,34 +92,9 @@ def _line(side: str, case: str, kernel: subbyte.Kernel) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def measured(made: Sequence[tuple[dict[str, Any], tuple[bytes, str] | str]], device: CudaDevice) -> dict[str, Any]:
-    """The sides of one case, compared, then timed in turns."""
-    sides: list[dict[str, Any]] = []
-    telemetry, rng = Telemetry(device.info.bus_id), random.Random(0)
-    with ExitStack() as stack:
-        ready: list[tuple[int, GpuKernel]] = []
-        for line, cubin in made:
-            about = {name: line[name] for name in ("side", "layer", "config", "pool") if name in line}
-            sides.append({**about, "wrong": None, "samples": [[] for _ in range(RUNS)]})
-            if isinstance(cubin, str):
-                sides[-1]["reason"] = cubin
-                continue
-            try:
-                load = right_pool if "pool" in line else right_kernel
-                ready.append((len(sides) - 1, load(line, cubin[0], device, stack)))
-                sides[-1]["wrong"] = 0
-            except SubbyteError as error:
-                sides[-1]["reason"] = str(error)
-        for run in range(RUNS):
-            for _ in range(ROUNDS):
-                rng.shuffle(ready)
-                for place, kernel in ready:
-                    timing = kernel.time(BRIEF, telemetry=telemetry)
-                    sides[place]["samples"][run].append(timing.microseconds)
-                    sides[place]["clocks"] = timing.clocks()
-    for one in sides:
-        one["runs_us"] = [sorted(samples)[len(samples) // 2] for samples in one["samples"] if samples]
-    return {"sides": sides}
+def load(line: dict[str, Any], cubin: bytes, device: CudaDevice, stack: ExitStack) -> GpuKernel:
+    """A side's kernel, loaded, with every element compared. Raises WrongResult."""
+    return (right_pool if "pool" in line else right_kernel)(line, cubin, device, stack)
 
 
 def right_pool(line: dict[str, Any], cubin: bytes, device: CudaDevice, stack: ExitStack) -> GpuKernel:

@@ -11,7 +11,7 @@ from typing import Any
 
 import nbformat
 import pytest
-from real_browser import ROOT, Watched
+from real_browser import ROOT, Watched, reading
 
 NOTEBOOKS = {
     "00_first": [
@@ -49,13 +49,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def tab(chromium: Any, site: Path) -> Iterator[Watched]:
     """A tab that may read files and nothing else."""
-    one = Watched(chromium, ("file:",), 1100, 900)
-    one.page.goto((site / "index.html").as_uri())
-    yield one
-    errors, outside = list(one.errors), list(one.outside)
-    one.close()
-    assert not errors
-    assert not outside
+    with reading(chromium, site / "index.html", 1100, 900) as one:
+        yield one
 
 
 def test_the_first_page_leads_everywhere(tab: Watched) -> None:

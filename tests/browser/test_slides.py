@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import slides
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from real_browser import Watched
+from real_browser import Watched, reading
 from site_pages import MEASURE, PAGE
 
 import subbyte
@@ -42,13 +42,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def tab(chromium: Any, made: Path) -> Iterator[Watched]:
     """A tab that may read files and nothing else, on the first page."""
-    one = Watched(chromium, ("file:",), 1280, 800)
-    one.page.goto((made / "index.html").as_uri())
-    yield one
-    errors, outside = list(one.errors), list(one.outside)
-    one.close()
-    assert not errors
-    assert not outside
+    with reading(chromium, made / "index.html", 1280, 800) as one:
+        yield one
 
 
 def test_each_section_is_a_slide_with_its_view_alive(tab: Watched) -> None:

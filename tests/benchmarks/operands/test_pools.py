@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from benchmarks.operands import pools
+from benchmarks.operands import measure, pools
 from subbyte.emulator import run_cuda
 from subbyte.kernel import Pooling
 from subbyte.kernel.pool.text import pool_kernel_of, pool_kernel_text
@@ -46,7 +46,7 @@ def line():
 def test_a_pooling_kernel_is_compared_before_it_is_timed(line, old, new, wrong, tmp_path, monkeypatch):
     text = line["cuda"].replace(old, new) if old else line["cuda"]
     monkeypatch.setattr(pools, "GpuKernel", Played)
-    monkeypatch.setattr(pools, "Telemetry", lambda _: None)
+    monkeypatch.setattr(measure, "Telemetry", lambda _: None)
     monkeypatch.setattr(pools, "all_compiled", lambda lines: [(text, "") for _ in lines])
     monkeypatch.setattr(pools, "CudaDevice", lambda _: SimpleNamespace(info=SimpleNamespace(bus_id="", to_dict=dict)))
     (tmp_path / "texts.jsonl").write_text(json.dumps(line) + "\n")

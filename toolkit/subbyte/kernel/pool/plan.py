@@ -8,7 +8,6 @@ from functools import cached_property
 from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput, Unsupported
 from subbyte.kernel.convert.forms import BlockedForm, Shape
-from subbyte.numerics.pixel_strips import WORD_VALUES
 from subbyte.numerics.pooling import AVERAGE
 from subbyte.workload import ConvWorkload
 from subbyte.workload.conv import ceil_div
@@ -87,8 +86,3 @@ class PoolPlan:
             Argument("Out", "uint32", (self.writes.words,), "out", self.form),
         )
         return Launch(ENTRY, (ceil_div(self.work, THREADS), 1, 1), (THREADS, 1, 1), 0, arguments)
-
-    @property
-    def parts(self) -> int:
-        """Words of a pixel of one image."""
-        return self.writes.blocks * (32 // WORD_VALUES)
