@@ -47,17 +47,15 @@ from subbyte.families.wgmma.space import (
 from subbyte.families.wgmma.space import WGMMA as WHOLE
 from subbyte.families.wgmma.sparse.weights import prepare_sparse_weights
 from subbyte.families.wgmma.values import value_lists
-from subbyte.families.wgmma.weights import ORDERS, prepare_warpgroup_weights
+from subbyte.families.wgmma.weights import ORDERS, weights_of_form
 from subbyte.info_record import InfoRecord
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.knob import Value
 from subbyte.workload.conv import CHANNEL_BLOCK, ConvWorkload
 
 _HERE = Path(__file__).parent
-FORM = "warpgroup-"
-"""How the form of the weights begins."""
 SPARSE_FORM = "warpgroup24-"
-"""The same of 2:4 weights."""
+"""How the form of 2:4 weights begins."""
 FRAGMENT_THREADS = 128
 AXES = ("tile", "rank", "row", "group", "step", "column")
 """Axes of the weights: 64 filters, block of the cluster, kernel row, part of the input channels, step of 32 or 64
@@ -227,10 +225,7 @@ class WgmmaFamily(Family):
         if form.startswith(SPARSE_FORM):
             groups, order, tiles = form.removeprefix(SPARSE_FORM).split("-")
             return prepare_sparse_weights(w, int(groups), order, int(tiles))
-        if not form.startswith(FORM):
-            return None
-        split, groups, order, tiles = form.removeprefix(FORM).split("-")
-        return prepare_warpgroup_weights(w, int(split), int(groups), order, int(tiles))
+        return weights_of_form(form, w)
 
     def report(self, ptx: str) -> list[str]:
         """Indices that the compiler computes in too few bits."""

@@ -8,6 +8,9 @@ from typing import Any
 from tvm.script import tirx as T
 
 from subbyte.families.wgmma.emit.block import Block
+from subbyte.families.wgmma.memory import PIXEL_BYTES
+from subbyte.families.wgmma.operands import HALF_BYTES
+from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.tirx.emit import bind, registers
 
 PIECE = 16
@@ -38,3 +41,13 @@ def columns(block: Block) -> Columns:
 def row_registers(block: Block, name: str) -> Any:
     """Registers for one producer thread's share of a stage."""
     return registers(name, 4 * block.plan.copies)
+
+
+def staged_pixel(plan: WgmmaPlan, block_index: Any, column: Any) -> Any:
+    """Byte of a pixel of a stage's row within its buffer."""
+    if plan.knobs.sparse:
+        return (column * plan.kept_channels + block_index) * PIXEL_BYTES
+    if plan.bytes_in:
+        place = (block_index // 2 * (plan.pitch * plan.knobs.image_groups) + column) * PIXEL_BYTES
+        return place + block_index % 2 * HALF_BYTES
+    return (block_index * (plan.pitch * plan.knobs.image_groups) + column) * PIXEL_BYTES

@@ -15,8 +15,8 @@ from tvm.script import tirx as T
 
 from subbyte.device.atoms import LOW_NIBBLES
 from subbyte.families.wgmma.emit.block import Block
-from subbyte.families.wgmma.emit.rows import PIECE, Columns
-from subbyte.families.wgmma.memory import COPY_BYTES, PIXEL_BYTES
+from subbyte.families.wgmma.emit.rows import PIECE, Columns, staged_pixel
+from subbyte.families.wgmma.memory import COPY_BYTES
 from subbyte.families.wgmma.plan import READ_TOGETHER, WgmmaPlan
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, every, loop, registers, when
@@ -32,9 +32,9 @@ def load_stage(
     channel_group, tap_row, tap_col = plan.tap_of(group)
     y = bind("y", staged * plan.rows.unit + tap_row * w.dilation - w.pad)
     x0 = bind("x0", (where.tile + where.left) * plan.cols.unit + tap_col * w.dilation - w.pad)
-    if plan.lowered:
+    if plan.lowered or plan.pads_with_code:
         inside = bind("inside", T.And(y >= 0, y < w.h))
-    channel0 = (block.rank * plan.knobs.channel_groups + channel_group) * plan.channels
+    channel0 = (block.rank * plan.knobs.channel_groups + channel_group) * plan.loaded_blocks
     origin = ((y * plan.input_size[1] + x0) * w.channel_blocks + channel0) * plan.block_words
     pixels = w.h * w.w
     image = block.member % 8 * plan.image_words(pixels, w.channel_blocks)
@@ -50,8 +50,11 @@ def load_stage(
     if lean:
         here = registers("source_here", 1, "int64")
         T.buffer_store(here, T.cast(source + _offset(plan, *plan.copy_place(0, block.member // 8)), "int64"), [0])
+    last_block = w.channel_blocks - 1 - channel0
     for row, load in product(range(plan.stage_rows), range(plan.row_copies)):
         block_index, column = plan.copy_place(load, block.member // 8)
+        if plan.odd_part:
+            block_index = T.min(block_index, last_block)
         offset = _offset(plan, block_index, column)
         if plan.knobs.flatten or plan.knobs.flat_batch:
             pixel = y * plan.width_covered + column
@@ -83,7 +86,7 @@ def load_stage(
             continue
         if inside is not None:
             for i in range(4):
-                T.buffer_store(held, T.uint32(0), [target + i])
+                T.buffer_store(held, T.uint32(plan.fill), [target + i])
         with when(every(conditions)):
             op.load16(held, target, pointer, "activations")
 
@@ -120,7 +123,7 @@ def unpack_stage(
     start = bind("start", block.buffer_address(buffer) + T.cast(where.left * plan.column_step, "uint32"))
     lean = plan.knobs.lean_start and plan.evenly_apart
     if lean:
-        mine = _pixel(plan, *plan.copy_place(0, block.member // 8)) + low
+        mine = staged_pixel(plan, *plan.copy_place(0, block.member // 8)) + low
         start, low, high = bind("here", start + T.cast(mine, "uint32")), 0, 8 * PIECE
     for load in range(plan.row_copies):
         if copied is not None and load % READ_TOGETHER == 0:
@@ -130,16 +133,19 @@ def unpack_stage(
                 with when(exact(block, one, where.count) or plan.copy_place(one, block.member // 8)[1] < limit):
                     op.load_shared16(held, address, place + 4 * (row * plan.row_copies + one))
         block_index, column = plan.copy_place(load, block.member // 8)
-        pixel = _pixel(plan, *(plan.copy_place(load, 0) if lean else (block_index, column)))
+        pixel = staged_pixel(plan, *(plan.copy_place(load, 0) if lean else (block_index, column)))
         pixel = pixel + row * plan.row_bytes if row else pixel
         words = [held[place + 4 * (row * plan.row_copies + load) + i] for i in range(4)]
         with when(exact(block, load, where.count) or column < limit):
-            even = [(word << T.uint32(4)) & T.uint32(LOW_NIBBLES) for word in words]
-            odd = [word & T.uint32(LOW_NIBBLES) for word in words]
-            if plan.knobs.sparse:
-                even, odd = in_order(even, odd)
-            op.store_shared16(start + T.cast(pixel + low, "uint32"), even)
-            op.store_shared16(start + T.cast(pixel + high, "uint32"), odd)
+            if plan.bytes_in:
+                op.store_shared16(start + T.cast(pixel + low, "uint32"), words)
+            else:
+                even = [(word << T.uint32(4)) & T.uint32(LOW_NIBBLES) for word in words]
+                odd = [word & T.uint32(LOW_NIBBLES) for word in words]
+                if plan.knobs.sparse:
+                    even, odd = in_order(even, odd)
+                op.store_shared16(start + T.cast(pixel + low, "uint32"), even)
+                op.store_shared16(start + T.cast(pixel + high, "uint32"), odd)
 
 
 def in_order(even: list[Any], odd: list[Any]) -> tuple[list[Any], list[Any]]:
@@ -152,13 +158,6 @@ def in_order(even: list[Any], odd: list[Any]) -> tuple[list[Any], list[Any]]:
             op.permute_bytes(words[i], even[i], odd[i], T.uint32(selector))
         ordered.append([words[i] for i in range(4)])
     return ordered[0], ordered[1]
-
-
-def _pixel(plan: WgmmaPlan, block_index: Any, column: Any) -> Any:
-    """Byte of a pixel of a stage's row within its buffer."""
-    if plan.knobs.sparse:
-        return (column * plan.kept_channels + block_index) * PIXEL_BYTES
-    return (block_index * (plan.pitch * plan.knobs.image_groups) + column) * PIXEL_BYTES
 
 
 def load_first(block: Block, where: Columns, held: Any, following: Any) -> None:
@@ -314,9 +313,9 @@ def exact(block: Block, load: int, count: Any) -> bool:
     plan = block.plan
     if count is not None:
         return False
-    if plan.channels % 16 == 0 or 16 % plan.channels == 0:
+    if plan.loaded_blocks % 16 == 0 or 16 % plan.loaded_blocks == 0:
         return bool(plan.copy_place(load, 15)[1] < loaded(plan))
-    return (load + 1) * 16 <= loaded(plan) * plan.channels
+    return (load + 1) * 16 <= loaded(plan) * plan.loaded_blocks
 
 
 def _put(block: Block, where: Columns, held: Any, stage: Any, copied: Any = None) -> None:
