@@ -52,6 +52,7 @@ from subbyte.info_record import InfoRecord
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.knob import Value
 from subbyte.workload.conv import CHANNEL_BLOCK, ConvWorkload
+from subbyte.workload.coverage import four_bits_alone
 
 _HERE = Path(__file__).parent
 SPARSE_FORM = "warpgroup24-"
@@ -181,13 +182,13 @@ class WgmmaFamily(Family):
     def expectation(self, workload: ConvWorkload, config: Configuration, arch: Arch) -> str:
         """The time that the model expects of a dense kernel, and what the model was worth; or what was measured of it
         at another batch."""
-        if skipping(workload) is not None:
+        if not _modelled(workload):
             return ""
         return told(workload, cast(WgmmaConfig, config), arch)
 
     def expected(self, workload: ConvWorkload, config: Configuration, arch: Arch) -> Expected | None:
         """The time that the model expects of a dense kernel, with its error bar."""
-        return None if skipping(workload) is not None else expected_time(workload, cast(WgmmaConfig, config), arch)
+        return expected_time(workload, cast(WgmmaConfig, config), arch) if _modelled(workload) else None
 
     def estimate(self, plan: AnyPlan) -> float:
         """A rough count of cycles."""
@@ -280,9 +281,14 @@ class WgmmaFamily(Family):
 
 @lru_cache(256)
 def _ranked(workload: ConvWorkload, arch: Arch) -> tuple[WgmmaConfig, ...]:
-    """By the model, which knows dense kernels; of weights with a pattern of zeros by the estimate."""
-    dense = ranked(workload, arch) if skipping(workload) is None else []
+    """By the model where it knows such kernels, else by the estimate."""
+    dense = ranked(workload, arch) if _modelled(workload) else []
     return tuple(dense or candidates(workload, arch))
+
+
+def _modelled(workload: ConvWorkload) -> bool:
+    """The model knows dense kernels on values of 4 bits: neither weights with a pattern of zeros nor bytes."""
+    return skipping(workload) is None and four_bits_alone(workload) is None
 
 
 @lru_cache(256)

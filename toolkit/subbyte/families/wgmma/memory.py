@@ -274,7 +274,12 @@ class WgmmaMemory(WgmmaChannels):
     @property
     def copied_bytes(self) -> int:
         """Shared memory of the stages that are on their way: a place for each load of a producer thread."""
-        return self.knobs.copies_ahead * self.copies * COPY_BYTES
+        return 0 if self.direct else self.knobs.copies_ahead * self.copies * COPY_BYTES
+
+    @property
+    def direct(self) -> bool:
+        """Stages are copied straight into their buffers: those of bytes, which nobody unpacks."""
+        return self.bytes_in and self.knobs.copies_ahead > 0
 
     @property
     def zero_base(self) -> int:

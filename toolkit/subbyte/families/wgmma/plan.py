@@ -117,6 +117,8 @@ class WgmmaPlan(WgmmaMemory):
     @property
     def loads_ahead(self) -> int:
         """16-byte loads whose words a producer thread holds."""
+        if self.direct:
+            return 0
         return min(self.copies, READ_TOGETHER) if self.knobs.copies_ahead else self.copies * self.knobs.load_ahead
 
     @property

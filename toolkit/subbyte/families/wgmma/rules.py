@@ -29,6 +29,8 @@ ITERATION_LOADS = 16
 """The same for a stage of several rows (``stage_per_iteration``)."""
 COPIED_LOADS = 24
 """The same where the producer's stages are on their way in shared memory, and only the first ones in registers."""
+DIRECT_LOADS = 48
+"""The same where they go straight into stage buffers: each is some instructions of the text."""
 CONDITIONAL_LOADS = 13
 """16-byte loads a producer thread may have in flight where columns are divided among blocks and a block has more than
 two warpgroups: of 109 kernels with more of them 102 needed local memory, of 217 others 19."""
@@ -231,7 +233,7 @@ def registers(plan: WgmmaPlan) -> str | None:
     if needed > consumer:
         return f"registers: about {needed} of a consumer thread needed, {consumer} allowed"
     most = ITERATION_LOADS if plan.knobs.stage_per_iteration else LOADS_AT_ONCE
-    most = COPIED_LOADS if plan.knobs.copies_ahead else most
+    most = DIRECT_LOADS if plan.direct else COPIED_LOADS if plan.knobs.copies_ahead else most
     if plan.copies > most:
         return f"registers: {plan.copies} loads of a producer thread exceed {most}; use channel_groups"
     if plan.x_tiles > 1 and plan.knobs.threads > 256 and plan.loads_ahead > CONDITIONAL_LOADS:

@@ -38,16 +38,16 @@ def columns(block: Block) -> Columns:
     return Columns(tile, left, bind("columns", reached - left))
 
 
-def row_registers(block: Block, name: str) -> Any:
-    """Registers for one producer thread's share of a stage."""
-    return registers(name, 4 * block.plan.copies)
-
-
-def staged_pixel(plan: WgmmaPlan, block_index: Any, column: Any) -> Any:
-    """Byte of a pixel of a stage's row within its buffer."""
+def staged_pixel(plan: WgmmaPlan, block_index: Any, column: Any, unit: int = 1) -> Any:
+    """Byte, or word of ``unit`` bytes, of a block of memory of a pixel of a stage's row, within its buffer."""
     if plan.knobs.sparse:
         return (column * plan.kept_channels + block_index) * PIXEL_BYTES
+    columns = plan.pitch * plan.knobs.image_groups
     if plan.bytes_in:
-        place = (block_index // 2 * (plan.pitch * plan.knobs.image_groups) + column) * PIXEL_BYTES
-        return place + block_index % 2 * HALF_BYTES
-    return (block_index * (plan.pitch * plan.knobs.image_groups) + column) * PIXEL_BYTES
+        return (block_index // 2 * columns + column) * (PIXEL_BYTES // unit) + block_index % 2 * (HALF_BYTES // unit)
+    return (block_index * columns + column) * PIXEL_BYTES
+
+
+def row_registers(block: Block, name: str) -> Any:
+    """Registers for one producer thread's share of a stage; none where it goes straight into shared memory."""
+    return None if block.plan.direct else registers(name, 4 * block.plan.copies)

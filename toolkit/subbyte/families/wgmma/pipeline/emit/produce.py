@@ -23,10 +23,11 @@ from subbyte.tirx.emit import bind, every, loop, registers, when
 
 
 def load_stage(
-    block: Block, where: Columns, held: Any, stage: Any, place: int = 0, first: bool = False, copied: Any = None
-) -> None:
-    """Read a stage into registers, ``place`` the first of them, or by asynchronous copies into the thread's places in
-    shared memory from word ``copied`` on; ``first``: a stage that is loaded at the start."""
+    block: Block, where: Columns, held: Any, stage: Any, place: int = 0, first: bool = False,
+    copied: Callable[[int, int], Any] | None = None,
+) -> None:  # fmt: skip
+    """Read a stage into registers, ``place`` the first of them, or by asynchronous copies into shared memory: to the
+    word ``copied(row, load)``; ``first``: a stage that is loaded at the start."""
     plan, w = block.plan, block.plan.workload
     staged, group, inside = stage_place(block, stage)
     channel_group, tap_row, tap_col = plan.tap_of(group)
@@ -68,17 +69,21 @@ def load_stage(
             pointer = block.activations.ptr_to([here[0] + more + words])
         else:
             pointer = block.activations.ptr_to([source + offset + rows[row] * row_words if row else source + offset])
-        conditions = [] if inside is None or copied is not None else [inside]
+        filled = copied is not None and plan.pads_with_code  # a copy fills with zeros alone
+        conditions = [] if inside is None or (copied is not None and not filled) else [inside]
         if plan.lowered:
             x = x0 + column * plan.cols.unit
             conditions += [x >= 0, x < w.w]
         if not exact(block, load, count):
             conditions.append(column < (loaded(plan) if count is None else count))
         if copied is not None:
-            word = copied + (row * plan.row_copies + load) * (COPY_BYTES // 4)
-            valid = None if inside is None else T.Select(inside, T.uint32(16), T.uint32(0))
+            word = copied(row, load)
+            valid = None if inside is None or filled else T.Select(inside, T.uint32(16), T.uint32(0))
             with when(every(conditions) if conditions else True):
                 op.copy16(block.shared.ptr_to([word]), pointer, valid)
+            if filled:
+                with when(every([T.Not(inside), *conditions[1:]])):
+                    op.store_shared16(block.base + T.cast(word * 4, "uint32"), [T.uint32(plan.fill)] * 4)
             continue
         target = place + 4 * (row * plan.row_copies + load)
         if not conditions:
@@ -105,6 +110,11 @@ def store_stage(block: Block, where: Columns, held: Any, stage: Any, arrive: boo
     buffer = bind("slot", block.buffer(stage))
     for row in range(block.plan.stage_rows):
         unpack_stage(block, where, held, buffer, row=row, copied=copied)
+    hand_over(block, buffer, arrive)
+
+
+def hand_over(block: Block, buffer: Any, arrive: bool = True) -> None:
+    """What this warp has put into a stage buffer is there for wgmma: say so."""
     op.async_fence()
     op.emit(T.cuda.warp_sync())
     if arrive:
@@ -166,8 +176,11 @@ def load_first(block: Block, where: Columns, held: Any, following: Any) -> None:
     copying = block.plan.knobs.copies_ahead
     only = [block.warpgroup < consumers] if late or copying else []
     with when(every([block.warpgroup < block.stage_count, *only])):
-        load_stage(block, where, held, block.warpgroup, first=True)
+        into = _into_stage(block, where, block.warpgroup) if block.plan.direct else None
+        load_stage(block, where, held, block.warpgroup, first=True, copied=into)
     if copying:
+        if block.plan.direct:
+            op.copies_commit()  # of the consumers' stages, which they wait for
         with when(block.warpgroup == consumers), loop("ahead", copying, T.serial) as ahead:
             _copy_ahead(block, where, consumers + ahead, ahead)
     if not late and not block.plan.knobs.lean_start:
@@ -194,10 +207,29 @@ def _copied(block: Block, slot: Any) -> Any:
     return bind("copied", plan.copied_base // 4 + slot * stage_words + block.member * 4)
 
 
-def _copy_ahead(block: Block, where: Columns, stage: Any, slot: Any) -> None:
-    """Begin to copy a stage, if there is one, as a group of its own."""
+def _into_place(plan: WgmmaPlan, first: Any) -> Callable[[int, int], Any]:
+    """Of a thread's places from the word ``first`` on: one for each load."""
+    return lambda row, load: first + (row * plan.row_copies + load) * (COPY_BYTES // 4)
+
+
+def _into_stage(block: Block, where: Columns, stage: Any) -> Callable[[int, int], Any]:
+    """Of a stage buffer: what comes from memory lies there as an instruction reads it."""
+    plan, unit = block.plan, block.member // 8
+    buffer = T.cast(block.buffer(stage), "int32") * (plan.buffer_bytes // 4)
+    first = bind("stage_at", buffer + where.left * (plan.column_step // 4) + block.member % 8 * (PIECE // 4))
+    return lambda row, load: first + (row * (plan.row_bytes // 4) + staged_pixel(plan, *plan.copy_place(load, unit), 4))
+
+
+def _copy_ahead(block: Block, where: Columns, stage: Any, slot: Any, reused: bool = False) -> None:
+    """Begin to copy a stage, if there is one, as a group of its own; ``reused``: its buffer may have to be released."""
+    plan = block.plan
     with when(stage < block.stage_count):
-        load_stage(block, where, None, stage, copied=_copied(block, slot))
+        if plan.direct:
+            if reused:
+                _wait_until_empty(block, stage)
+            load_stage(block, where, None, stage, copied=_into_stage(block, where, stage))
+        else:
+            load_stage(block, where, None, stage, copied=_into_place(plan, _copied(block, slot)))
     op.copies_commit()
 
 
@@ -210,11 +242,14 @@ def _produce_copied(block: Block, where: Columns, held: Any, behind_first: Calla
     with loop("turn", T.max(block.stage_count - consumers, 0), T.serial) as round_:
         stage, slot = bind("part", consumers + round_), bind("copy", round_ % ahead)
         op.copies_wait(ahead - 1)
-        _put(block, where, held, stage, _copied(block, slot))
+        if block.plan.direct:
+            hand_over(block, block.buffer(stage))
+        else:
+            _put(block, where, held, stage, _copied(block, slot))
         if not waits:
             with when(round_ == 0):
                 behind_first()
-        _copy_ahead(block, where, stage + ahead, slot)
+        _copy_ahead(block, where, stage + ahead, slot, reused=True)
 
 
 def produce(block: Block, where: Columns, held: Any, other: Any, behind_first: Callable[[], None]) -> None:
@@ -319,6 +354,10 @@ def exact(block: Block, load: int, count: Any) -> bool:
 
 
 def _put(block: Block, where: Columns, held: Any, stage: Any, copied: Any = None) -> None:
+    _wait_until_empty(block, stage)
+    store_stage(block, where, held, stage, copied=copied)
+
+
+def _wait_until_empty(block: Block, stage: Any) -> None:
     with when(stage >= block.plan.stages):
         block.wait(block.empty(block.buffer(stage)), block.phase(stage) ^ T.uint32(1))
-    store_stage(block, where, held, stage, copied=copied)
