@@ -139,8 +139,14 @@ def _expected(workload: ConvWorkload, arch: Arch, family: str) -> Family:
 
 
 def _first_families(workload: ConvWorkload, arch: Arch, family: str) -> list[Family]:
-    """The families asked for: those that lead, then that with the newest instruction."""
-    return sorted(newest_first(family), key=lambda one: not one.leads(workload, arch))
+    """The families asked for: those that lead, then that with the newest instruction; of layers like none that was
+    measured, those whose kernels are estimated at fewer cycles."""
+    found = sorted(newest_first(family), key=lambda one: not one.leads(workload, arch))
+    if len(found) == 1 or four_bits_alone(workload) is None:
+        return found
+    cycles = {one.name: one.first_estimate(workload, arch) for one in found}
+    ranked = iter(sorted((one for one in found if cycles[one.name]), key=lambda one: cycles[one.name] or 0.0))
+    return [next(ranked) if cycles[one.name] else one for one in found]
 
 
 def _nobody(workload: ConvWorkload, arch: Arch, family: str, output: str | None, reads: str, writes: str) -> list[str]:

@@ -103,7 +103,7 @@ def _combinations(lists: Mapping[str, Sequence[int]]) -> Iterator[dict[str, int]
 
 
 def _copying(plan: WgmmaPlan, fitting: int, least: int) -> dict[str, int]:
-    """Stages on their way in their own buffers: as many as there is room for behind those that are read, up to three."""
+    """Stages on their way in their own buffers: as many as there is room for behind those that are read, at most 3."""
     config, whole = plan.knobs, plan.most_staged * plan.knobs.channel_groups
     if not config.keep_rows:
         least, whole = plan.group_stages * (2 if config.channel_groups > 1 else 1) + (plan.tap_rows == 1), fitting

@@ -132,6 +132,11 @@ class WgmmaFamily(Family):
         """Why no configuration can be built, whatever it is; None when some may."""
         return hopeless(workload, arch)
 
+    def first_estimate(self, workload: ConvWorkload, arch: Arch) -> float | None:
+        """Of types that neither a record nor the model knows: bytes, zero points."""
+        first = next(iter(self.candidates(workload, arch)), None)
+        return None if first is None else estimated_cycles(WgmmaPlan(workload, cast(WgmmaConfig, first), arch))
+
     def covers(self, workload: ConvWorkload, arch: Arch) -> str | None:
         """Why no kernel computes the workload, None when one does: else the reason that the plainest is refused."""
         reason = hopeless(workload, arch)
