@@ -220,7 +220,7 @@ class WgmmaFamily(Family):
     def sources(self) -> tuple[Path, ...]:
         """What decides the generated text."""
         kernels = ("pipeline/config", "single/config", "sparse/config", "blocks/config")
-        files = ("schedule", "listed", "geometry", "channels", "halves", "memory", "plan", *kernels)
+        files = ("schedule", "listed", "operands", "geometry", "channels", "halves", "memory", "plan", *kernels)
         folders = ("emit", "pipeline/emit", "single/emit", "blocks/emit")
         return (*(_HERE / name for name in folders), *(_HERE / f"{name}.py" for name in files))
 
@@ -310,10 +310,10 @@ def _dense_instead(workload: ConvWorkload, arch: Arch, weights: str) -> str | No
 
 def weight_axes(plan: WgmmaPlan) -> list[tuple[str, int]]:
     """Name and size of the axes before a fragment of weights, the outermost first."""
-    *_, groups, order, tiles = plan.weight_form.split("-")
-    sizes = (int(tiles), plan.knobs.cluster_split_k, plan.workload.r, int(groups), plan.steps, plan.workload.s)
+    c, r, s = plan.knobs, plan.workload.r, plan.workload.s
+    sizes = (plan.padded_tiles, c.cluster_split_k, r, c.channel_groups, plan.steps, s)
     by_axis = dict(zip(ORDERS["rows"], zip(AXES, sizes, strict=True), strict=True))
-    return [by_axis[axis] for axis in ORDERS[order]]
+    return [by_axis[axis] for axis in ORDERS[plan.weight_order]]
 
 
 WGMMA = WgmmaFamily()

@@ -186,14 +186,18 @@ class WgmmaPlan(WgmmaMemory):
     @property
     def weight_form(self) -> str:
         """How :func:`subbyte.families.wgmma.weights.prepare_warpgroup_weights` must arrange the weights."""
-        c = self.knobs
-        order = "taps" if self.lowered else "rows" if c.keep_rows else "groups"
+        c, order = self.knobs, self.weight_order
         if c.listed:
             return self.list_form.text
         if c.sparse:
             return f"warpgroup24-{c.channel_groups}-{order}-{self.padded_tiles}"
         zero = f".z{self.zero_point}s{self.atom.scale_log2}k{self.workload.padded_filters}" if self.zero_point else ""
         return f"warpgroup{self.weight_kind}-{c.cluster_split_k}-{c.channel_groups}-{order}-{self.padded_tiles}{zero}"
+
+    @property
+    def weight_order(self) -> str:
+        """In which order the axes of the weights lie (``ORDERS``)."""
+        return "taps" if self.lowered else "rows" if self.knobs.keep_rows else "groups"
 
     @property
     def padded_tiles(self) -> int:
