@@ -140,6 +140,26 @@ class OpenGraph:
 
         return launch
 
+    def engines(self) -> dict[int, dict[Any, range]]:
+        """The engines that may run the graph, and the values that each takes for its knobs. Raises the frontend's
+        exception; AttributeError from a frontend without engines (before 1.12)."""
+        return {
+            engine: {
+                knob.type: range(int(knob.min_value), int(knob.max_value) + 1, max(1, int(knob.stride)))
+                for knob in self._graph.get_knobs_for_engine(engine)
+            }
+            for engine in range(self._graph.get_engine_count())
+        }
+
+    def add(self, engine: int, knobs: dict[Any, int]) -> int:
+        """Build a plan of an engine with chosen knobs; its index. Raises the frontend's exception."""
+        before = self._graph.get_execution_plan_count()
+        self._graph.create_execution_plan(engine, knobs)
+        if self._graph.get_execution_plan_count() == before:
+            raise WrongResult(f"engine {engine} with {knobs} gave no plan")
+        self.build(before)
+        return int(before)
+
     def checked(self, launch: Callable[[], None], case: Case, y: Any = None) -> float:
         """Launch once on a poisoned output and compare it; the relative error. Raises WrongResult."""
         y = self.y if y is None else y
