@@ -7,16 +7,22 @@ drawn at random from all values they take (``--drawn``, by a seed), each built, 
 quickly; then the layout NC/32HW32. The fastest of each kind and our kernel (``rounds --build`` writes the pack) are
 sampled in turns, in two runs with graphs of their own. The record is written after every layer; started again, the
 program goes on with the layers that it lacks.
+
+Some drawn knobs give a plan that touches memory which is not its own, and no other work of the process comes through
+after that. So each layer has a process of its own; when one ends so, another does the layer without that plan.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
+import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +32,7 @@ from benchmarks.baselines.rounds_record import RUNS, results, run_of, write_reco
 from benchmarks.baselines.sides import Side, absence, nbytes_of, our_side
 from benchmarks.baselines.vectored import FORM, REORDERED, SIDE, vectored_side
 from benchmarks.shared import kernel_pack
-from benchmarks.shared.command import answering, parser_of
+from benchmarks.shared.command import again, answering, parser_of
 from benchmarks.shared.gpu_case import GpuCase
 from benchmarks.shared.written import begun
 from subbyte.errors import InvalidInput
@@ -43,6 +49,11 @@ from subbyte.workload import workloads
 
 FORMAT = "subbyte-further-baselines"
 LISTED, DRAWN = "cuDNN int8 to int8, listed by heuristics", "cuDNN int8 to int8, engine with drawn knobs"
+FATAL = "reads or writes memory that is not its own: left out by name"
+LOST, MOST_FATAL = 75, 12
+"""Exit status of a process that lost the GPU's context; after so many of a layer it is given up."""
+FAR = 4.0
+"""Beyond so many times the fastest plan, the older interface is timed quickly and not in turns."""
 BEST = 2
 """Plans of each kind that are sampled in turns."""
 
@@ -85,10 +96,31 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--layer-seconds", type=float, default=25.0, help="for building and timing a layer's plans")
     parser.add_argument("--seconds", type=float, default=1e6, help="begins no layer after so long")
     parser.add_argument("--device", type=int, default=0)
+    parser.add_argument("--layer", help=argparse.SUPPRESS)
+    parser.add_argument("--without", nargs="*", default=[], help=argparse.SUPPRESS)
     args = parser.parse_args(arguments)
     if args.drawn < 1:
         raise InvalidInput(f"--drawn {args.drawn}: at least 1 is needed")
+    args.trying = args.out.with_name(f"{args.out.name}.trying")
+    if args.layer:
+        return one_layer(args)
     end = time.monotonic() + args.seconds
+    unfinished = 0
+    for workload in workloads(STAGES if args.cells == ["stages"] else args.cells):
+        fatal: list[str] = []
+        code = LOST
+        while code == LOST and len(fatal) < MOST_FATAL and time.monotonic() < end:
+            words = again("baselines further", arguments, "--layer", workload.label, "--without", *fatal)
+            code = subprocess.run(words).returncode
+            if code == LOST:
+                fatal.append(args.trying.read_text(encoding="utf-8"))
+        unfinished += code != 0
+    args.trying.unlink(missing_ok=True)
+    return int(unfinished > 0)
+
+
+def one_layer(args: argparse.Namespace) -> int:
+    """Search and time one layer, unless the record has it; ``LOST`` when a plan took the GPU's context with it."""
     device, packed = CudaDevice(args.device), kernel_pack.read(args.pack)
     with hold(device.info):
         torch_device = TorchDevice(device.info)
@@ -97,14 +129,21 @@ def main(arguments: Sequence[str]) -> int:
             "format": FORMAT, "schema": 1, "command": command_line(), "gpu": device.info.to_dict(),
             "versions": versions(), "protocol": RoundProtocol().to_dict(), "cells": [],
         } | begun(args.out, device.info.name, "cells")  # fmt: skip
-        for workload in workloads(STAGES if args.cells == ["stages"] else args.cells):
-            if time.monotonic() > end or any(cell["spec"] == workload.spec for cell in record["cells"]):
-                continue
+        (workload,) = workloads([args.layer])
+        if any(cell["spec"] == workload.spec for cell in record["cells"]):
+            return 0
+        try:
             cell = cell_of(packed[workload][0], args, device, torch_device)
-            record["cells"].append(cell)
-            record["results"] = results(record["cells"])
-            write_record(args.out, record)
+        except FatalPlan:
+            os._exit(LOST)  # whatever would be closed needs the context
+        record["cells"].append(cell)
+        record["results"] = results(record["cells"])
+        write_record(args.out, record)
     return 0
+
+
+class FatalPlan(BaseException):
+    """A plan after which the GPU's context answers no more."""
 
 
 def cell_of(
@@ -114,6 +153,7 @@ def cell_of(
     wl, case = kernel.workload, GpuCase(kernel.workload)
     cell: dict[str, Any] = {"workload": wl.label, "spec": wl.spec, "batch": wl.n, "asked": [], "runs": []}
     absent: list[dict[str, str]] = []
+    best: list[Tried] = []
     with ExitStack() as stack:
         sides = [our_side(stack, kernel, case, device)]
         try:
@@ -127,11 +167,16 @@ def cell_of(
                 sides.append(Side(f"{one.kind}, {one.name}", about, torch_device, launch, nbytes))
         except Exception as error:  # the frontend's own; the other layout is worth having
             absent.append(absence(LISTED, "all", error))
+        cell["vectors"] = {}
         for how in REORDERED:
             try:
-                sides.append(vectored_side(stack, case, torch_device, how))
+                side = vectored_side(stack, case, torch_device, how)
+                cell["vectors"][how] = time_launch(torch_device, side.launch, QUICK).microseconds
             except Exception as error:
                 absent.append(absence(SIDE, how, error))
+                continue
+            if cell["vectors"][how] < FAR * min((one.microseconds for one in best), default=0.0):
+                sides.append(side)
         for number in range(1, RUNS + 1):
             cell["runs"].append(one_run(number, sides, absent, wl.spec, device))
             print(said(wl, cell["runs"][-1]), flush=True)
@@ -156,14 +201,34 @@ def one_run(
 def search(
     opened: OpenGraph, case: Case, device: TorchDevice, args: argparse.Namespace
 ) -> tuple[list[Tried], dict[str, Any]]:
-    """The fastest plans of each kind, and what was tried: counts, failures, all quick times."""
+    """The fastest plans of each kind, and what was tried: counts, failures, all quick times. Raises FatalPlan."""
+
+    def attempt(kind: str, name: str, build: Callable[[], int]) -> list[Tried]:
+        if name in args.without:
+            failed[FATAL] = failed.get(FATAL, 0) + 1
+            return []
+        args.trying.write_text(name, encoding="utf-8")
+        try:
+            index = build()
+            launch = opened.launcher(index)
+            opened.checked(launch, case)
+            return [Tried(kind, name, index, time_launch(device, launch, QUICK).microseconds)]
+        except Exception as error:
+            reason = f"{kind}: {type(error).__name__}: {error}"[:160]
+            failed[reason] = failed.get(reason, 0) + 1
+        try:
+            device.synchronize()
+        except Exception:
+            raise FatalPlan from None
+        return []
+
     listed = {name: index for index, name in reversed(list(enumerate(opened.names)))}
     found: list[Tried] = []
     failed: dict[str, int] = {}
     end = time.monotonic() + args.layer_seconds / 2
     for name, index in listed.items():
         if time.monotonic() < end or not found:
-            found += attempt(opened, case, device, LISTED, name, lambda index=index: built(opened, index), failed)
+            found += attempt(LISTED, name, partial(built, opened, index))
     engines = opened.engines()
     end = time.monotonic() + args.layer_seconds
     drawn = 0
@@ -172,9 +237,7 @@ def search(
             break
         drawn += 1
         name = f"engine {engine}, " + ", ".join(f"{short(knob)} {value}" for knob, value in knobs.items())
-        found += attempt(
-            opened, case, device, DRAWN, name, lambda engine=engine, knobs=knobs: opened.add(engine, knobs), failed
-        )
+        found += attempt(DRAWN, name, partial(opened.add, engine, knobs))
     found.sort(key=lambda one: one.microseconds)
     best = [one for kind in (LISTED, DRAWN) for one in [one for one in found if one.kind == kind][:BEST]]
     tried = {
@@ -195,18 +258,3 @@ def built(opened: OpenGraph, index: int) -> int:
     """Build a listed plan; its index."""
     opened.build(index)
     return index
-
-
-def attempt(
-    opened: OpenGraph, case: Case, device: TorchDevice, kind: str, name: str, build: Any, failed: dict[str, int]
-) -> list[Tried]:
-    """The plan, if it can be built, runs and is right; else its reason is counted in ``failed``."""
-    try:
-        index = build()
-        launch = opened.launcher(index)
-        opened.checked(launch, case)
-        return [Tried(kind, name, index, time_launch(device, launch, QUICK).microseconds)]
-    except Exception as error:
-        reason = f"{kind}: {type(error).__name__}: {error}"[:160]
-        failed[reason] = failed.get(reason, 0) + 1
-        return []

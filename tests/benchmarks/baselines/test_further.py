@@ -29,6 +29,16 @@ def test_drawn_knobs_differ_and_stay_among_their_values():
     assert not list(further.choices({}, random.Random(0), 5))
 
 
+class Device:
+    """A device whose context may be gone."""
+
+    gone = False
+
+    def synchronize(self):
+        if self.gone:
+            raise RuntimeError("an illegal memory access was encountered")
+
+
 class Opened:
     """A graph with two listed plans, one of them wrong, and an engine whose plans take as long as their knob says."""
 
@@ -58,12 +68,18 @@ class Opened:
         return 0.0
 
 
-def test_the_fastest_right_plan_of_each_kind_counts(monkeypatch):
+def asked(folder, *without):
+    return argparse.Namespace(layer_seconds=60.0, drawn=10, without=list(without), trying=folder / "trying")
+
+
+CASE = SimpleNamespace(workload=SimpleNamespace(spec="n8h7w7c64k64r3s3p1"))
+
+
+def test_the_fastest_right_plan_of_each_kind_counts(monkeypatch, tmp_path):
     opened = Opened()
     timed = lambda device, launch, how: SimpleNamespace(microseconds=opened.plans[launch][1])  # noqa: E731
     monkeypatch.setattr(further, "time_launch", timed)
-    case = SimpleNamespace(workload=SimpleNamespace(spec="n8h7w7c64k64r3s3p1"))
-    best, tried = further.search(opened, case, None, argparse.Namespace(layer_seconds=60.0, drawn=10))
+    best, tried = further.search(opened, CASE, Device(), asked(tmp_path))
     assert [(one.name, one.microseconds) for one in best] == [
         ("slow", 9.0),
         ("engine 7, TILE 2", 2.0),
@@ -73,6 +89,24 @@ def test_the_fastest_right_plan_of_each_kind_counts(monkeypatch):
     assert sum(tried["failed"].values()) == 2
     assert tried["engines"] == {"7": {"TILE": [2, 4, 1]}}
     assert min(us for _, _, us in tried["right"]) == 2.0
+
+
+def test_a_plan_that_ends_the_context_is_named_and_left_out_by_the_next_process(monkeypatch, tmp_path):
+    device, opened = Device(), Opened()
+
+    def add(engine, knobs):
+        device.gone = knobs["Knob.TILE"] == 3
+        raise RuntimeError("failed")
+
+    monkeypatch.setattr(opened, "add", add)
+    monkeypatch.setattr(further, "time_launch", lambda *_: SimpleNamespace(microseconds=1.0))
+    with pytest.raises(further.FatalPlan):
+        further.search(opened, CASE, device, asked(tmp_path))
+    named = (tmp_path / "trying").read_text()
+    assert named == "engine 7, TILE 3"
+    device.gone = False
+    _, tried = further.search(opened, CASE, device, asked(tmp_path, named))
+    assert tried["failed"][further.FATAL] == 1
 
 
 def test_no_cudnn_is_one_sentence(monkeypatch):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -141,15 +141,16 @@ class OpenGraph:
         return launch
 
     def engines(self) -> dict[int, dict[Any, range]]:
-        """The engines that may run the graph, and the values that each takes for its knobs. Raises the frontend's
-        exception; AttributeError from a frontend without engines (before 1.12)."""
-        return {
-            engine: {
-                knob.type: range(int(knob.min_value), int(knob.max_value) + 1, max(1, int(knob.stride)))
-                for knob in self._graph.get_knobs_for_engine(engine)
-            }
-            for engine in range(self._graph.get_engine_count())
-        }
+        """The engines that can run the graph, and the values that each takes for its knobs. Raises AttributeError from
+        a frontend without engines (before 1.12)."""
+        found: dict[int, dict[Any, range]] = {}
+        for engine in range(self._graph.get_engine_count()):
+            with suppress(Exception):  # cuDNN does not finalize an engine that cannot run the graph
+                found[engine] = {
+                    knob.type: range(int(knob.min_value), int(knob.max_value) + 1, max(1, int(knob.stride)))
+                    for knob in self._graph.get_knobs_for_engine(engine)
+                }
+        return found
 
     def add(self, engine: int, knobs: dict[Any, int]) -> int:
         """Build a plan of an engine with chosen knobs; its index. Raises the frontend's exception."""
