@@ -183,7 +183,7 @@ def one(named: Named, arch: str) -> dict | None:
     line = {
         "name": name, "workload": describe_workload(found), "config": plan.config.to_dict(), "key": plan.config.key,
         "launch": plan.launch.to_dict(), "output": plan.output, "options": options,
-        "clip": list(options.get("clip", (-8, 7))), "arch": arch, "cubin": text,
+        "clip": list(plan.clip), "arch": arch, "cubin": text,
     }  # fmt: skip
     if name.startswith(PROBED) and (name != "mma family" or found.spec in SHAPES[:2]):
         line["cubin_text"] = digest(text)
