@@ -202,7 +202,10 @@ def _store_row(block: Block, where: Columns, held: Any, buffer: Any, loads: rang
     """Unpack a row, or what some loads returned, from registers into its stage buffer, visible to wgmma."""
     plan = block.plan
     channel, column = plan.copy_place(0, block.member // 8)
-    mine = staged_pixel(plan, channel, column + where.left) + block.member % 8 * PIECE
+    if plan.bytes_in:
+        mine = staged_pixel(plan, channel, column + where.left) + block.member % 8 * PIECE
+    else:
+        mine = (channel * plan.pitch + column + where.left) * PIXEL_BYTES + block.member % 8 * PIECE
     here = bind("here", block.buffer_address(buffer) + T.cast(mine, "uint32"))
     for place, load in enumerate(loads or range(plan.copies)):
         channels, columns = plan.copy_place(load, 0)
