@@ -15,7 +15,8 @@ from subbyte.device.arch import Arch
 from subbyte.device.atoms import Atom
 from subbyte.device.launch import Argument, Launch
 from subbyte.families.image.config import ImageConfig
-from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
+from subbyte.families.shared.operand_types import OperandTypes
+from subbyte.workload.conv import BATCH_GROUP, ceil_div
 from subbyte.workload.precision import SUMS
 
 CORE = 8
@@ -32,10 +33,9 @@ EXCHANGED_BYTES = 2048
 
 
 @dataclass(frozen=True)
-class ImagePlan:
+class ImagePlan(OperandTypes):
     """Everything about one kernel that can be known before generating it."""
 
-    workload: ConvWorkload
     config: ImageConfig
     arch: Arch
     output: str = "int4"
@@ -59,6 +59,11 @@ class ImagePlan:
     def parameter_rows(self) -> int:
         """Parameters of an output channel."""
         return 3
+
+    @property
+    def kept_rows(self) -> int:
+        """Words that a block keeps of each: these."""
+        return self.parameter_rows
 
     @property
     def layout(self) -> str:
