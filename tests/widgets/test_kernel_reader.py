@@ -147,6 +147,7 @@ def test_an_edit_that_does_not_compile_is_told(kernels: tuple[subbyte.Kernel, su
     assert not editor.button.disabled
 
 
+@pytest.mark.deep
 def test_the_programs_of_instructions_are_read() -> None:
     view = KernelReader(atom_kernel("b1.m16n8k256.and"), atom_kernel("b1.m16n8k256.xor"))
     assert not view.error

@@ -133,6 +133,7 @@ def test_launches_together_give_the_layer(spec: str, output: str, ends: str) -> 
         assert len(steps) == 5
 
 
+@pytest.mark.deep
 def test_every_point_has_its_sides() -> None:
     """The ablation, whose switches must be there."""
     found = list(ablation(1))

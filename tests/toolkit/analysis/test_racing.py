@@ -64,6 +64,7 @@ def test_random_is_what_drawing_without_replacement_gives(recorded):
     assert found.final == pytest.approx(expected, abs=4 * found.final_error)
 
 
+@pytest.mark.deep
 def test_workers_change_nothing(recorded, foreign):
     strategies = ["random", "genetic:population=5"]
     one = race([recorded, foreign], strategies, trials=12, seeds=2, workers=1)

@@ -109,6 +109,7 @@ def test_rows_outside_the_image_are_not_read() -> None:
     assert kernel.run(0, text)[1] > 100 or kernel.run(0, text)[0].findings
 
 
+@pytest.mark.deep
 def test_machine_code_multiplies_pairs_and_needs_no_local_memory() -> None:
     kernel = Kernel(KERNELS["one block"].plan)
     found = {opcode: count for opcode, count in kernel.instructions.items() if "IGMMA" in opcode}

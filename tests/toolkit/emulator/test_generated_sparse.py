@@ -35,7 +35,7 @@ KERNELS = {
 }
 
 
-@pytest.mark.sample("an odd block", "groups of channels")
+@pytest.mark.sample("an odd block")
 @pytest.mark.parametrize("name", KERNELS)
 def test_generated_kernels_are_clean_and_exact(name: str) -> None:
     KERNELS[name].require_exact(1)

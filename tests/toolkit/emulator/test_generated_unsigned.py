@@ -33,7 +33,7 @@ IMAGE = {
 KERNELS = {**samples("mma", MMA), **samples("wgmma", WGMMA), **samples("image", IMAGE)}
 
 
-@pytest.mark.sample("mma", "pipeline", "image", "2:4")
+@pytest.mark.sample("mma]", "pipeline]", "image]", "2:4")
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_are_clean_and_exact(name: str) -> None:
     KERNELS[name].require_exact()

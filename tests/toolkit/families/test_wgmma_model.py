@@ -55,6 +55,7 @@ def test_what_ships_is_small_and_of_this_version():
     assert all(why_not(WgmmaPlan(one.layer, one.config, TARGET)) is None for one in model.shipped().winners)
 
 
+@pytest.mark.sample("n41")
 @pytest.mark.parametrize("spec", ["n41h90w7c944k24r6s6p0", "n9h42w222c176k624r1s1p0u2"])
 def test_candidates_can_be_built_and_the_first_are_of_many_kinds(spec):
     layer = subbyte.workload(spec)

@@ -75,6 +75,7 @@ def test_text_ptx_cubin_and_sass(arch: str, atom: str, instruction: str) -> None
     assert any(name.startswith("SHFL.BFLY") for name in found)
 
 
+@pytest.mark.deep
 def test_emulated_int4_is_visible_in_the_machine_code() -> None:
     """The Hopper has no int4 matrix instruction: the machine code of the s4 atom has none either."""
     kernel = build(ConvWorkload(8, 7, 7, 32, 32, 1, 1), MmaConfig(1, 1, 2, 1, atom="s4.m16n8k32"), "sm_90a")
@@ -82,6 +83,7 @@ def test_emulated_int4_is_visible_in_the_machine_code() -> None:
     assert not ARCHS["sm_90a"].native_s4
 
 
+@pytest.mark.sample("False")
 @pytest.mark.parametrize(
     ("switches", "has_shuffle"), [({"register_packing": False}, False), ({"duplicate_aware": "none"}, True)]
 )

@@ -110,7 +110,7 @@ def _added(text: str) -> int:
     return len(_places(lines[max(_places(lines, "IGMMA")) :], "IADD"))
 
 
-@pytest.mark.sample("stage 2")
+@pytest.mark.deep
 @pytest.mark.parametrize(("name", "start"), [("stage 2", 1), ("stage 4, 8 columns", 2)])
 def test_sums_begin_with_parameters_asked_for_first_and_consumers_meet_at_a_named_barrier(
     name: str, start: int

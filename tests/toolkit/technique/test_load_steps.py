@@ -162,7 +162,7 @@ def _compare(record: LoadSteps, run: Run, sums: np.ndarray, right: np.ndarray, c
     return found
 
 
-@pytest.mark.sample("full", "none", "row by row")
+@pytest.mark.sample("full", "row by row")
 @pytest.mark.parametrize("name", CASES)
 def test_the_steps_are_what_the_kernel_did(name: str) -> None:
     run = Run(name)

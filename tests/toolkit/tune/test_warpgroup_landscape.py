@@ -96,7 +96,7 @@ def test_the_command_line_prints_what_is_not_at_its_default(recorded, capsys):
     assert settings_text({"a": 1}) == "a=1"
 
 
-@pytest.mark.sample(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("stage", [2, 3, 4, 5])
 def test_the_stages_are_searched_without_a_gpu(stage, monkeypatch):
     monkeypatch.setattr(sources, "has_gpu", lambda: False)

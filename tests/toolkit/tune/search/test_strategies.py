@@ -40,7 +40,7 @@ def test_foreign_table_each_index_once_then_nothing(foreign, name, batch):
     assert strategy.ask(3) == []
 
 
-@pytest.mark.sample("autotvm", "diverse")
+@pytest.mark.sample("autotvm")
 @pytest.mark.parametrize("name", LEARNING)
 def test_same_seed_same_search(foreign, name):
     first, _ = search(make_strategy(name, foreign, 4), foreign.measure, 80)
@@ -57,7 +57,7 @@ def test_nothing_but_failures_is_survived(foreign, name):
     assert best == float("inf")
 
 
-@pytest.mark.sample("auto]", "genetic")
+@pytest.mark.sample("genetic")
 @pytest.mark.parametrize("name", LEARNING)
 def test_finds_more_than_random(foreign, name):
     def mean(which):
