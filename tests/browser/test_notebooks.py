@@ -53,7 +53,7 @@ def answered(tab: Any, exercises: int = 3) -> None:
     expect(solutions.locator("pre").first).to_be_hidden()
 
 
-@pytest.mark.sample("04_")
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("name", "drawn"),
     [

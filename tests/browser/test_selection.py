@@ -160,6 +160,7 @@ RUN_SECOND = """() => {
 }"""
 
 
+@pytest.mark.deep
 def test_six_views_are_drawn_in_two_seconds(
     open_tab: Callable[..., Any], lab: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -86,6 +86,7 @@ def test_what_cannot_be_built_is_one_sentence() -> None:
     assert view.error == ""
 
 
+@pytest.mark.deep
 def test_a_technique_is_flipped() -> None:
     panel = KernelExplorer(LAYER)
     alone = panel.wait(120)

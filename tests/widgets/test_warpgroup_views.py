@@ -40,6 +40,7 @@ def test_spaces_and_searches_are_drawn(landscape: Landscape, record: StudyRecord
     assert explorer.config == landscape.config(landscape.best[0])
 
 
+@pytest.mark.deep
 def test_a_trial_opens_in_the_other_views(landscape: Landscape, record: StudyRecord) -> None:
     bench = workbench(LAYER, record, landscape=landscape)
     bench.choosing["Tuning"].selected = 5

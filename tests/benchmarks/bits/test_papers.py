@@ -106,6 +106,7 @@ def test_a_record_of_all_that_was_built(tmp_path: Path, monkeypatch: pytest.Monk
     assert papers.main(["--measure", file, "--only", "T8", "--out", str(out)]) == 2
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("spec", "output", "ends"),
     [

@@ -48,9 +48,7 @@ FAULTS = {
 """In the kernel with segments and turns: what is replaced, and by what."""
 
 
-@pytest.mark.sample(
-    "weights of the other phase", "strings over those of the other warpgroup", "strings that wgmma may not see"
-)
+@pytest.mark.sample("weights of the other phase", "strings that wgmma may not see")
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_found(name: str) -> None:
     KERNELS["segments, turns, two groups"].require_found(FAULTS[name])

@@ -51,6 +51,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.sample("activations read", "sums of odd")
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_found(name: str) -> None:
     kernel, *change = FAULTS[name]

@@ -47,6 +47,7 @@ def test_a_producer_that_waits_for_its_own_part_is_found() -> None:
     KERNEL.require_found("((base + (uint)40704) + (uint)8), (uint)0)", own, "deadlock")
 
 
+@pytest.mark.deep
 def test_a_part_that_nobody_asks_for_is_found() -> None:
     assert "if (parts > 3) {" in KERNEL.text
     run, wrong, _ = KERNEL.run(0, KERNEL.text.replace("if (parts > 3) {", "if (parts > 9) {"))

@@ -68,6 +68,7 @@ def test_a_producer_that_does_not_wait_for_its_barriers_is_found() -> None:
     assert any(KERNEL.run(seed, KERNEL.text.replace(wait, ""))[0].problems for seed in range(4))
 
 
+@pytest.mark.deep
 def test_a_wrong_distance_between_loads_is_found() -> None:
     asked = "source_here_ptr[0] + (int64_t)512"
     assert asked in KERNEL.text

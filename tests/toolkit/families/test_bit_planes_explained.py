@@ -55,7 +55,7 @@ def test_a_lane_has_what_the_record_says(family: str, arch: str, spec: str, knob
     assert str(record.outputs[0].total * record.scale) in fragment_composition(plan, 5, pixel, x=x, w=w).text()
 
 
-@pytest.mark.sample("bmma-sm_75")
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("family", "arch", "spec", "knobs"),
     [

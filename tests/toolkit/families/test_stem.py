@@ -155,14 +155,14 @@ def plain(workload):
 
 
 @pytest.mark.sample("plain")
-@pytest.mark.parametrize("choose", [plain, first])
-def test_more_work_is_estimated_to_take_longer(choose):
+@pytest.mark.parametrize(("choose", "times_more"), [(plain, 4), (first, 8)])
+def test_more_work_is_estimated_to_take_longer(choose, times_more):
     def least(spec: str) -> float:
         return STEM.estimate(choose(subbyte.workload(spec)))
 
     times = [least(f"n{n}h224w224c3k64r7s7p3u2") for n in (8, 64, 256)]
     assert times == sorted(times)
-    assert times[0] < times[2] / 8
+    assert times[0] < times[2] / times_more
     assert least("n8h224w224c3k64r7s7p3u2") < least("n8h224w224c3k128r7s7p3u2")
 
 

@@ -50,7 +50,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 # ---- what a build gives ------------------------------------------------------------
 
 
-@pytest.mark.sample("sm_75", "sm_90a")
+@pytest.mark.sample("sm_90a")
 @pytest.mark.parametrize(("arch", "atom", "instruction"), CODES)
 def test_text_ptx_cubin_and_sass(arch: str, atom: str, instruction: str) -> None:
     kernel = build(WORKLOAD, CONFIG.with_values({"atom": atom}), arch)

@@ -125,6 +125,7 @@ def test_switches_change_no_element(name, switch):
     assert np.array_equal(kernel.run(x, w, requant, device="emulator"), requant.apply(reference(workload, x, w)))
 
 
+@pytest.mark.deep
 def test_raw_sums_in_the_other_layout():
     workload, config = SMALL["two rows, odd sizes"]
     x, w = _operands(workload, "random", np.random.default_rng(6))

@@ -100,6 +100,7 @@ def test_warpgroup_instructions_are_counted_with_their_shape() -> None:
     assert in_ptx == sum(row.kind == "matrix" for row in reading.rows["ptx"])
 
 
+@pytest.mark.deep
 def test_packing_outside_the_registers_trades_shuffles_for_shared_memory(compared: KernelReading) -> None:
     facts = {fact.name: fact for fact in compared.facts}
     assert facts["shuffles"].value > 0 == facts["shuffles"].other

@@ -177,6 +177,7 @@ def _changed(record: LoadSteps, kind: str, **fields: Any) -> LoadSteps:
     return replace(record, steps=tuple(steps))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("kind", "fields"),
     [
