@@ -31,6 +31,7 @@ def record(landscape: Landscape) -> StudyRecord:
     return found
 
 
+@pytest.mark.deep
 def test_spaces_and_searches_are_drawn(landscape: Landscape, record: StudyRecord) -> None:
     for view in (SpaceExplorer(landscape), LiveCurve(record), TuningMonitor(record)):
         assert not view.error

@@ -103,6 +103,7 @@ def test_tables_are_computed_from_the_records(place, capsys):
     assert text.count("| `auto` |") == 7  # two heads, and its standing on each
 
 
+@pytest.mark.deep
 def test_tables_without_records_or_markers(place, tmp_path, capsys):
     arguments, readme = place
     (tmp_path / "none").mkdir()

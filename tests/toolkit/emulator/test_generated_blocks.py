@@ -51,6 +51,7 @@ class Uneven(Generated):
         return x, np.where(mask, values, np.int8(0)), requant
 
 
+@pytest.mark.deep
 def test_lists_of_any_lengths_and_kernel_rows_are_exact() -> None:
     kernel = Uneven("n8h4w8c64k128r3s3p1:w4a4:signed-blocks25.signed", "wgb-tw8-tr1-cm2-sg1-st4-sta1-lp2")
     kernel.require_exact(1)

@@ -46,6 +46,7 @@ def test_planted_faults_are_found(name: str) -> None:
     KERNELS["a cluster of pairs, uneven"].require_found(FAULTS[name])
 
 
+@pytest.mark.deep
 def test_machine_code_spills_nothing() -> None:
     kernel = KERNELS["3x3, one image"].kernel
     counts = kernel.instructions

@@ -68,6 +68,7 @@ def test_planted_faults_in_whole_windows_are_found(name: str) -> None:
     KERNELS["a window an instruction, two phases"].require_found(DENSE_FAULTS[name])
 
 
+@pytest.mark.deep
 def test_machine_code_moves_no_sums_and_spills_nothing() -> None:
     kernel = KERNELS["the stem, two rows"].kernel
     counts = kernel.instructions

@@ -58,6 +58,7 @@ def test_planted_faults_are_found(name: str) -> None:
     KERNELS[kernel].require_found((change[0], change[1]))
 
 
+@pytest.mark.deep
 def test_a_layer_takes_what_was_measured_of_its_int4_twin() -> None:
     signed, unsigned = (best_known(subbyte.workload(f"resnet50.stage3@256{types}")) for types in ("", f":{IN_AND_OUT}"))
     assert signed[0] == unsigned[0]

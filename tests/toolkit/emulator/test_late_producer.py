@@ -33,6 +33,7 @@ def test_what_has_no_use_is_refused(spec: str, key: str, reason: str) -> None:
     assert reason in (why_not(plan_of(spec, key)) or "")
 
 
+@pytest.mark.deep
 def test_the_producer_asks_behind_its_wait() -> None:
     asked = "v4_b32(next_row_ptr[0]"  # the second of its own parts
     early = Generated(KERNELS[0][0], KERNELS[0][1].removesuffix("-ls1")).text

@@ -71,7 +71,7 @@ def test_generated_kernels_are_clean_and_exact(name: str) -> None:
     _kernel(name).require_exact(1)
 
 
-@pytest.mark.sample("two producers-mbarrier.arrive")
+@pytest.mark.deep
 @pytest.mark.parametrize(("name", "old", "new", "found"), FAULTS)
 def test_faults_in_generated_kernels_are_found(name: str, old: str, new: str, found: str) -> None:
     _kernel(name).require_found(old, new, found)

@@ -110,7 +110,7 @@ GENERATORS = [
 ]
 
 
-@pytest.mark.sample("before it is read")
+@pytest.mark.deep
 @pytest.mark.parametrize("case", GENERATORS, ids=lambda case: case[0])
 def test_faults_in_generators_of_rings_are_found(
     case: tuple[str, Any, str, Any, str], monkeypatch: pytest.MonkeyPatch

@@ -90,7 +90,7 @@ MACHINE_CODE = [
 ]
 
 
-@pytest.mark.sample("bmma-sm_80")
+@pytest.mark.deep
 @pytest.mark.parametrize(("family", "arch", "knobs", "instructions"), MACHINE_CODE)
 def test_machine_code_holds_products_and_no_emulation(
     family: str, arch: str, knobs: dict[str, Any], instructions: set[str]

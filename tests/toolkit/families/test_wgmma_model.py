@@ -92,6 +92,7 @@ def fresh():
     batches.choice.cache_clear()
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("fresh")
 def test_no_stage_is_expected_to_be_slower_than_measured_at_a_larger_batch(monkeypatch):
     layer = subbyte.workload("n40h56w56c128k128r3s3p1u2")  # measured at batches 8, 64 and 256
@@ -128,7 +129,7 @@ LAYERS = ("resnet50.stage2@1", "resnet50.stage5@1", "n1h16w145c64k32r3s3p0", "n1
 """A wide and a narrow stage, and two layers that are held out."""
 
 
-@pytest.mark.sample(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("spec", LAYERS)
 def test_no_batch_is_expected_to_be_slower_than_a_larger_one(spec):
     layer = subbyte.workload(spec)

@@ -93,6 +93,7 @@ def test_switches_are_visible_in_the_machine_code(switches: dict[str, Any], has_
     assert ("cp.async.ca" in kernel.cuda) == (kernel.config.duplicate_aware == "none")
 
 
+@pytest.mark.deep
 def test_full_sharing_loads_fewer_fragments_in_the_machine_code() -> None:
     """The compiler must not undo the switch: 4-byte loads are those of the genuine fragments, or of every tap."""
     loads = {}

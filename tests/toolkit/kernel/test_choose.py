@@ -141,6 +141,7 @@ def test_what_is_too_large_for_every_configuration_is_refused_before_any_plan(mo
         subbyte.compile("n8h99999w99999c64k64r3s3p1", "sm_80", family="wgmma")
 
 
+@pytest.mark.deep
 def test_a_kernel_row_that_meets_padding_alone_ends_no_program():
     kernel = subbyte.compile("n1h1w6c32k32r3s3p1", output="int32")
     draw = np.random.default_rng(2).integers

@@ -76,6 +76,7 @@ def test_the_machine_code_is_read_as_the_disassembler_reads_it():
     assert faults.fault(kernel.cubin) is None
 
 
+@pytest.mark.sample("STL")
 @pytest.mark.parametrize(
     ("text", "name", "pattern"), [(MERGING, "merged", MERGED), (SPILLING, "STL", re.compile("STL"))]
 )

@@ -47,6 +47,7 @@ def test_a_space_is_searched_to_its_end_without_a_repeat(small, text):
     assert study.strategy.rejected["repeated"] > 0
 
 
+@pytest.mark.deep
 def test_the_seed_decides(toy):
     pytest.importorskip("optuna")
     orders = [

@@ -172,6 +172,7 @@ def test_as_many_tasks_as_devices_are_in_flight():
         assert 8 < pool.most <= 16
 
 
+@pytest.mark.deep
 def test_a_run_on_several_devices_stops_and_goes_on_from_its_log(tmp_path):
     log = tmp_path / "several.jsonl"
 

@@ -43,6 +43,7 @@ def recorded(made, tmp_path, monkeypatch):
     )
 
 
+@pytest.mark.deep
 def test_it_is_a_part_of_the_whole_space():
     for stage, least in ((2, 150), (5, 300)):
         layer = workload(f"resnet50.stage{stage}@8")

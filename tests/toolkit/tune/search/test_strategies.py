@@ -31,7 +31,7 @@ def search(strategy, measure, trials, batch=8):
     return seen, best
 
 
-@pytest.mark.sample("autotvm")
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("name", "batch"), [("auto", 32), ("autotvm", 5), ("diverse", 32), ("genetic", 5)])
 def test_foreign_table_each_index_once_then_nothing(foreign, name, batch):
     strategy = make_strategy(name, foreign, seed=2)
