@@ -49,7 +49,7 @@ ZERO_POINTS = {
 KERNELS = samples("mma", {**BYTES, **{f"zero point, {name}": made for name, made in ZERO_POINTS.items()}})
 
 
-@pytest.mark.sample("u8, odd blocks", "int4 weights", "zero point, codes without a sign")
+@pytest.mark.sample("u8, odd", "int4 weights]", "zero point, int4")
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_are_clean_and_exact(name: str) -> None:
     KERNELS[name].require_exact()

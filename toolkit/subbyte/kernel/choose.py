@@ -37,8 +37,8 @@ from subbyte.numerics.fusion import SEPARATOR, Fusion
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
-from subbyte.workload.coverage import dense_types, four_bits_alone, int4_twin
-from subbyte.workload.operand import DENSE
+from subbyte.workload.coverage import FOUR_BITS, dense_types, four_bits_alone, int4_twin
+from subbyte.workload.operand import DENSE, Operand
 from subbyte.workload.precision import INT4
 from subbyte.workload.sparsity import FOUND, with_sparsity
 
@@ -363,25 +363,26 @@ def _side(other: Configuration, beside: Configuration) -> str:
 
 def _what_wins(plan: Plan, arch: Arch) -> str:
     """Where kernels on bit planes are not the fastest way to these sums: what is, or is expected to be."""
-    workload = plan.workload
-    types = workload.precision
+    workload, types = plan.workload, plan.workload.precision
     if four_bits_alone(workload) is None or arch.name != RECORDED_ON:
         return ""
     products = types.weights.bits * types.activations.bits
     recorded = recorded_best()
     own, other = recorded.get(workload.spec), recorded.get(replace(workload, precision=INT4).spec)
-    sides = ((types.weights, INT4.weights), (types.activations, INT4.activations))
-    holds = all(w.least <= v.least and v.largest <= w.largest for v, w in sides) and types.pad_value == 0
-    if (
-        holds
-        and other is not None
-        and (products >= MANY if own is None else other["microseconds"] < own["microseconds"])
-    ):
-        return f"; an int4 kernel holds these values too and needs {other['microseconds']:.2f} us (recorded)"
+    fits = types.pad_value == 0 and _within(types.weights, INT4.weights)
+    held = [one for one in FOUR_BITS if fits and _within(types.activations, one)]
+    ours = own["microseconds"] if own else float("inf") if products >= MANY else 0.0
+    if held and other is not None and other["microseconds"] < ours:
+        of, on = ("", "") if held[0] == INT4.activations else (" (w4a4:signed.unsigned)", " on int4 values")
+        return f"; an int4 kernel{of} holds these values too and needs {other['microseconds']:.2f} us (recorded{on})"
     if products >= MANY and not plan.atom.name.startswith(BYTES):
         many = f"{products} one-bit products for each product"
         return f"; {many}: of a large product int8 was faster from {MANY} on (recorded)"
     return ""
+
+
+def _within(values: Operand, wider: Operand) -> bool:
+    return wider.least <= values.least and values.largest <= wider.largest
 
 
 def _not_covered(workload: ConvWorkload, arch: Arch, family: str, failed: list[str]) -> Unsupported:

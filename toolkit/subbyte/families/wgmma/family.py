@@ -19,7 +19,7 @@ from subbyte.families.base import Plan as AnyPlan
 from subbyte.families.shared.reasons import serialized
 from subbyte.families.topic import Topic
 from subbyte.families.wgmma import second, translate
-from subbyte.families.wgmma.batches import ranked, told
+from subbyte.families.wgmma.batches import finds, ranked, told
 from subbyte.families.wgmma.blocks.weights import prepare_listed_weights
 from subbyte.families.wgmma.check import hopeless, why_not
 from subbyte.families.wgmma.config import WgmmaConfig
@@ -144,8 +144,10 @@ class WgmmaFamily(Family):
     def covers(self, workload: ConvWorkload, arch: Arch) -> str | None:
         """Why no kernel computes the workload, None when one does: else the reason that the plainest is refused."""
         reason = hopeless(workload, arch)
-        if reason is not None or next(iter(self.candidates(workload, arch)), None) is not None:
+        if reason is not None or (skipping(workload) is None and finds(workload, arch)):
             return reason
+        if next(iter(self.candidates(workload, arch)), None) is not None:
+            return None
         narrowest = min(value_lists(workload)["tile_width"])
         plainest = why_not(WgmmaPlan(workload, PipelineConfig(tile_width=narrowest), arch))
         return plainest or "no configuration of the wgmma family fits"
