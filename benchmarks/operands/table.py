@@ -8,8 +8,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.operands.build import SIDES
+from benchmarks.operands.build import BYTES, SIDES
 from benchmarks.shared.command import answering, parser_of
+
+FORMER = {name: f"{name} (mma)" for name in BYTES}
+"""Sides of records from before there were two families for them."""
 
 
 @answering
@@ -25,6 +28,8 @@ def main(arguments: Sequence[str]) -> int:
 def table(record: dict[str, Any]) -> str:
     """Microseconds of the plain layer (the slower run's median), then of each side its quotient by the plain one, the
     median over all rounds of both runs, and how far the runs' own medians are apart."""
+    for one in (one for layer in record["layers"] for one in layer["sides"]):
+        one["side"] = FORMER.get(one["side"], one["side"])
     timed = {one["side"] for layer in record["layers"] for one in layer["sides"]}
     names = [name for name in SIDES if name in timed]  # older records have fewer
     lines = ["| layer | " + " | ".join([f"{names[0]}, us", *names[1:]]) + " |", "| --- |" + " ---: |" * len(names)]

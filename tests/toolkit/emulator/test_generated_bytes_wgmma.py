@@ -9,14 +9,22 @@ from generated import plan_of
 from generated_samples import samples
 
 import subbyte
+from subbyte.device import ARCHS
 from subbyte.errors import InvalidInput, Unsupported
+from subbyte.families import config_from_dict, family_of, space
+from subbyte.families.mma import family as mma_family
+from subbyte.families.wgmma import family as wgmma_family
 from subbyte.families.wgmma.check import why_not
 from subbyte.families.wgmma.explain.stores import packed_stores
 from subbyte.families.wgmma.explain.taps import tap_addresses
 from subbyte.families.wgmma.explain.tiling import warpgroup_tiling
 from subbyte.families.wgmma.faults import counts
+from subbyte.families.wgmma.former import FormerConfig
+from subbyte.families.wgmma.model import CLOCK_MHZ
 from subbyte.families.wgmma.weights import prepare_warpgroup_weights
-from subbyte.kernel.choose import best_known
+from subbyte.kernel.choose import best_known, recorded_best
+from subbyte.numerics import Requantization, reference
+from subbyte.workload.precision import INT4
 
 SIGNED, ZERO = "w8a8:signed.signed", "w8a8:signed.offset-z37"
 BYTES = {
@@ -147,3 +155,44 @@ def test_pictures_say_what_they_are_not_of() -> None:
         packed_stores(plan)
     with pytest.raises(InvalidInput, match="a zero point is multiplied there"):
         tap_addresses(KERNELS["zero point, codes without a sign"].kernel.plan)
+
+
+@pytest.mark.deep
+def test_layers_of_bytes_in_a_chain_with_int4() -> None:
+    """int8 words in, int4 words between, uint8 values out; the same through the reference."""
+    rng = np.random.default_rng(0)
+    specs = ("n2h4w5c5k32r3s3p1:w8a8o4:signed.signed.signed", "n2h4w5c32k21r1s1p0:w4a4o8:signed.signed.unsigned")
+    layers = [subbyte.workload(spec) for spec in specs]
+    kernels = [subbyte.compile(layer, family="wgmma") for layer in layers]
+    x = rng.integers(-128, 128, (2, 4, 5, 5), np.int8)
+    weights = [rng.integers(-128, 128, (32, 3, 3, 5), np.int8), rng.integers(-8, 8, (21, 1, 1, 32), np.int8)]
+    requants = [Requantization.random(layer, rng) for layer in layers]
+    wanted = x
+    for layer, w, requant in zip(layers, weights, requants, strict=True):
+        wanted = requant.apply(reference(layer, wanted, w))
+    chain = subbyte.Chain(kernels, weights, requants)
+    assert np.array_equal(chain.run(x, device="emulator"), wanted)
+    assert np.array_equal(chain.on_device("emulator")(x), wanted)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("types", [SIGNED, "w4a8:signed.offset-z9"])
+def test_spaces_hold_what_the_rules_allow(types: str) -> None:
+    found = space(subbyte.workload(f"n8h7w7c48k80r3s3p1:{types}"), "sm_90a", kind="wgmma-small")
+    assert list(found.valid) == [index for index in range(len(found)) if found.check(index) is None]
+    assert found.valid
+
+
+@pytest.mark.deep
+def test_estimates_of_families_are_compared_by_what_records_say_of_them() -> None:
+    found: dict[str, list[float]] = {"mma": [], "wgmma": []}
+    for spec, entry in recorded_best().items():
+        layer = subbyte.workload(spec)
+        for one in (entry, *(more for more in entry.values() if isinstance(more, dict) and "microseconds" in more)):
+            config = config_from_dict(one["config"])
+            name = family_of(config).name
+            if name in found and layer.precision == INT4 and not isinstance(config, FormerConfig):
+                cycles = family_of(config).estimate(family_of(config).plan(layer, config, ARCHS["sm_90a"]))
+                found[name].append(one["microseconds"] * CLOCK_MHZ / cycles)
+    means = {name: round(float(np.exp(np.log(shares).mean())), 2) for name, shares in found.items()}
+    assert means == {"mma": mma_family.RECORDED, "wgmma": wgmma_family.RECORDED}

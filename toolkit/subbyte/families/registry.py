@@ -15,7 +15,6 @@ from subbyte.info_record import InfoRecord
 from subbyte.numerics.fusion import Fusion
 from subbyte.spaces.configuration import Configuration, named_once
 from subbyte.workload.conv import ConvWorkload
-from subbyte.workload.coverage import four_bits_alone
 
 _LINES: dict[str, str] = {
     "mma": "subbyte.families.mma.family:MMA",
@@ -120,7 +119,7 @@ def tried_in_order(workload: ConvWorkload, arch: Arch, family: str = "auto") -> 
     """The families asked for in the order in which their kernels are tried: those that lead, then that with the newest
     instruction; of layers like none that was measured, those whose first kernels are estimated at fewer cycles."""
     found = sorted(newest_first(family), key=lambda one: not one.leads(workload, arch))
-    if len(found) == 1 or four_bits_alone(workload) is None:
+    if len(found) == 1:
         return found
     cycles = {one.name: one.first_estimate(workload, arch) for one in found}
     ranked = iter(sorted((one for one in found if cycles[one.name]), key=lambda one: cycles[one.name] or 0.0))

@@ -69,8 +69,9 @@ class MmaFamily(Family):
         return hopeless(workload, arch)
 
     def first_estimate(self, workload: ConvWorkload, arch: Arch) -> float | None:
-        """Of types that no record holds: bytes, zero points."""
-        return _first_estimate(workload, arch) if hopeless(workload, arch) is None else None
+        """Of activations of 8 bits, which no record holds."""
+        alike = workload.precision.activations.bits != 8
+        return None if alike or hopeless(workload, arch) is not None else _first_estimate(workload, arch)
 
     def covers(self, workload: ConvWorkload, arch: Arch) -> str | None:
         """Why no kernel computes the workload, None when one does."""

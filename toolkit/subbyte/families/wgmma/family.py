@@ -135,8 +135,9 @@ class WgmmaFamily(Family):
         return hopeless(workload, arch)
 
     def first_estimate(self, workload: ConvWorkload, arch: Arch) -> float | None:
-        """Of types that neither a record nor the model knows: bytes, zero points."""
-        first = next(iter(self.candidates(workload, arch)), None)
+        """Of activations of 8 bits, which neither a record nor the model knows."""
+        alike = workload.precision.activations.bits != 8
+        first = None if alike else next(iter(self.candidates(workload, arch)), None)
         if first is None:
             return None
         return RECORDED * estimated_cycles(WgmmaPlan(workload, cast(WgmmaConfig, first), arch))
