@@ -28,7 +28,7 @@ def other_layers(workload: ConvWorkload, arch: Arch) -> str | None:
         )
     if not arch.async_copy:
         return f"atom: m16n8k32.s8 and cp.async need sm_80 or later, not {arch.name}"
-    return sum_limit(w, UNPACKED_LOG2) or int4_alone(w) or _pattern(w) or too_large(largest_tensor(w))
+    return int4_alone(w) or sum_limit(w, UNPACKED_LOG2) or _pattern(w) or too_large(largest_tensor(w))
 
 
 def _pattern(workload: ConvWorkload) -> str | None:

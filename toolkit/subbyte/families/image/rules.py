@@ -39,7 +39,7 @@ def hopeless(workload: ConvWorkload, arch: Arch) -> str | None:
         return f"not covered: stride {w.stride}, dilation {w.dilation}: kernels of one image have stride 1 or 2"
     if w.precision.weights.group is not None:
         return f"operands: {w.precision.weights} have zeros to skip, kernels of one image multiply them"
-    return sum_limit(w, UNPACKED_LOG2) or four_bits_alone(w) or too_large(largest_tensor(w))
+    return four_bits_alone(w) or sum_limit(w, UNPACKED_LOG2) or too_large(largest_tensor(w))
 
 
 def _layer(plan: ImagePlan) -> str | None:

@@ -7,11 +7,12 @@ from subbyte.families.shared.reasons import first_reason
 from subbyte.families.wgmma.pipeline import rules as pipeline
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
-from subbyte.families.wgmma.rules import WIDTHS, accumulator, architecture, operands, rows_listed
+from subbyte.families.wgmma.rules import WIDTHS, accumulator, architecture, rows_listed
 from subbyte.families.wgmma.single import rules as single
 from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.families.wgmma.skipping import BY_KIND
 from subbyte.workload import ConvWorkload, ceil_div
+from subbyte.workload.coverage import largest_tensor, too_large, whole_codes
 
 
 def why_not(plan: WgmmaPlan) -> str | None:
@@ -28,4 +29,5 @@ def hopeless(workload: ConvWorkload, arch: Arch) -> str | None:
     flat = ceil_div(w.p * w.q, 2 * max(WIDTHS)) if w.r == w.s == 1 and w.pad == 0 else w.p
     rows = flat if w.stride == 1 else min(flat, w.p)
     plan = WgmmaPlan(w, PipelineConfig(), arch)
-    return operands(plan) or architecture(plan) or accumulator(plan) or rows_listed(rows)
+    reason = whole_codes(w) or architecture(plan) or too_large(largest_tensor(w))
+    return reason or accumulator(plan) or rows_listed(rows)
