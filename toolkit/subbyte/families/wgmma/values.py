@@ -47,7 +47,7 @@ def searched_values(workload: ConvWorkload) -> dict[str, Values]:
     elif w.r == w.s == 1 and w.pad == 0 and w.macs >= SOME_WORK and w.batch_groups > FEW_GROUPS:
         lists |= {"operands_apart": (0, 1), "copies_ahead": (0, 4)}
     if _copied(w):
-        lists |= {"copies_ahead": (1, 2, 4, 0)}
+        lists |= {"copies_ahead": (1, 2, 3, 0)}
     if w.r > 1 and w.macs >= LARGE_WORK:
         lists["start"] = (*lists.get("start", (0,)), *(n + 2 for n in lists.get("start", (0,))))
     return lists
