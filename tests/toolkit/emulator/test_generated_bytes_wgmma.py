@@ -42,6 +42,11 @@ BYTES = {
         {},
     ),
     "1x1, flat batch": ("n16h3w5c128k128r1s1p0:w4a8", "wgp-tw8-tr1-cm2-sg2-cg2-st4-rr0-la1-sta0-px2-ca2", {}),
+    "1x1, stride, pixels behind the last": (
+        f"n8h8w8c64k64r1s1p0u2:{SIGNED}",
+        "wgp-tw6-tr2-cm1-sg1-st3-la1-un2-sta0-px1-ca1",
+        {},
+    ),
     "lean start": (f"n8h6w7c64k64r3s3p1:{SIGNED}", "wgp-tw8-tr1-cm1-sg1-st5-rr2-la1-sta0-ls2-ca1", {}),
     "one tile iteration": (f"n9h3w6c32k70r3s3p1:{SIGNED}", "wgs-tw3-tr1-cm1-sg3-mc1-pdl0", {}),
     "one tile iteration, int4 weights for two": ("n16h3w4c64k64r3s3p1:w4a8", "wgs-tw4-tr1-cm1-sg3-mc2", {}),

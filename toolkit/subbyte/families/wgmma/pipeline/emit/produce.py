@@ -74,11 +74,14 @@ def load_stage(
         if plan.lowered:
             x = x0 + column * plan.cols.unit
             conditions += [x >= 0, x < w.w]
-        if not exact(block, load, count):
-            conditions.append(column < (loaded(plan) if count is None else count))
+        ragged = plan.direct and count is not where.count  # pixels behind the last one are zeros, which nobody stores
+        limit = where.count if ragged else count
+        if not exact(block, load, limit):
+            conditions.append(column < (loaded(plan) if limit is None else limit))
         if copied is not None:
             word = copied(row, load)
-            valid = None if inside is None or filled else T.Select(inside, T.uint32(16), T.uint32(0))
+            there = [column < count] if ragged else [] if inside is None or filled else [inside]
+            valid = T.Select(every(there), T.uint32(16), T.uint32(0)) if there else None
             with when(every(conditions) if conditions else True):
                 op.copy16(block.shared.ptr_to([word]), pointer, valid)
             if filled:
