@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from generated import plan_of
+from generated import Generated, plan_of
 from generated_samples import samples
 
 import subbyte
@@ -201,3 +201,19 @@ def test_estimates_of_families_are_compared_by_what_records_say_of_them() -> Non
                 found[name].append(one["microseconds"] * CLOCK_MHZ / cycles)
     means = {name: round(float(np.exp(np.log(shares).mean())), 2) for name, shares in found.items()}
     assert means == {"mma": mma_family.RECORDED, "wgmma": wgmma_family.RECORDED}
+
+
+SHAPES = ("n17h5w9c40k70r3s3p1", "n8h9w9c64k64r3s3p1u2", "n24h5w5c128k128r1s1p0", "n8h8w8c64k64r1s1p0u2",
+          "n9h8w5c96k64r1s3p1", "n8h9w7c64k64r3s3p2d2")  # fmt: skip
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("types", [SIGNED, "w4a8", ZERO, "w4a8:signed.signed-z-7", "w4a4:signed.offset-z5"])
+def test_random_configurations_are_clean_and_exact(types: str) -> None:
+    rng = np.random.default_rng(len(types))
+    for sizes in SHAPES:
+        found = space(subbyte.workload(f"{sizes}:{types}"), "sm_90a", kind="wgmma")
+        drawn = (int(index) for index in rng.integers(0, len(found), 3000))
+        index = next((index for index in drawn if found.check(index) is None), None)
+        if index is not None:
+            Generated(found.workload, found.config(index)).require_exact(1)
