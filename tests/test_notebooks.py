@@ -85,6 +85,12 @@ def test_a_lesson_says_how_long_it_takes_and_ends_with_what_was_learned(path: Pa
     assert 3 <= bullets.count("\n* ") <= 5
 
 
+@pytest.mark.parametrize("stem", ["13_dual_side_sparse", "14_sparsity_today"])
+def test_the_first_sentence_of_the_lessons_on_zeros_is_that_they_mostly_lose(stem: str) -> None:
+    first = nbformat.read(FOLDER / f"{stem}.ipynb", as_version=4).cells[0].source.split("\n\n")[1]
+    assert re.fullmatch(r"On today's GPUs [a-z ]+ mostly loses?", first.partition(".")[0])
+
+
 def test_too_short_a_time_is_noticed() -> None:
     cells = [nbformat.v4.new_markdown_cell("word " * 4000), nbformat.v4.new_markdown_cell("solution " * 900)]
     assert least_minutes(nbformat.v4.new_notebook(cells=cells), 2) == 28

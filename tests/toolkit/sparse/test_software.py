@@ -90,3 +90,7 @@ def test_lowering_is_over_dense(tmp_path: Path) -> None:
     one = sparse.read_lowering(written(tmp_path, "im2col.json", {"gpu": DEVICE, "rows": rows}))
     assert one.rows == ((50.0, 1.5, 4.0, 20.0),)
     assert one.values["csr_thread_at_worst"] == 20.0
+    rows += [{**row, "cell": cell, "microseconds": 2.0} for row in rows for cell in "bc"]
+    several = sparse.read_lowering(written(tmp_path, "several.json", {"gpu": DEVICE, "rows": rows}))
+    assert several.rows == ((50.0, 1.0, 1.0, 1.0),)  # the median of three layers
+    assert several.values == {"csr_thread_at_worst": 20.0, "bitmap_at_worst": 1.5}  # of the worst one

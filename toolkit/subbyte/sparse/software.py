@@ -193,25 +193,33 @@ def _densities(stored: Mapping[str, Any], name: str) -> Iterator[SoftwareGain]:
             yield SoftwareGain(record["workload"], "condense", row["density"], row["density"], ratio, where)
 
 
+_LOWERINGS = ("bitmap", "csr_warp", "csr_thread")
+
+
 def read_lowering(path: str | os.PathLike[str]) -> Experiment:
     """F4 from a record of ``benchmarks/sparse im2col``: by the share of zeros the time of each lowering over that of
-    dense bytes, the median of the layers. Raises InvalidInput for no file there, BrokenRecord for one of something
-    else."""
+    dense bytes, the median of the layers; the worst is of any layer. Raises InvalidInput for no file there,
+    BrokenRecord for one of something else."""
     try:
         stored = json.loads(Path(path).read_text(encoding="utf-8"))
         times = {(one["cell"], one["sparsity"], one["kernel"]): float(one["microseconds"]) for one in stored["rows"]}
         cells = list(dict.fromkeys(cell for cell, _, _ in times))
+        places = [(zeros, kernel) for zeros in sorted({zeros for _, zeros, _ in times}) for kernel in _LOWERINGS]
+        over = {
+            (zeros, kernel): [times[cell, zeros, kernel] / times[cell, zeros, "dense"] for cell in cells]
+            for zeros, kernel in places
+        }
         rows = tuple(
-            (100 * zeros, *(median(times[cell, zeros, kernel] / times[cell, zeros, "dense"] for cell in cells)
-                            for kernel in ("bitmap", "csr_warp", "csr_thread")))
-            for zeros in sorted({zeros for _, zeros, _ in times})
-        )  # fmt: skip
-        about = f"lowering of {', '.join(cells)}, measured on {stored['gpu']['name']}"
+            (100 * zeros, *(median(found) for (own, _), found in over.items() if own == zeros))
+            for zeros in dict.fromkeys(zeros for zeros, _ in over)
+        )
+        worst = {f"{kernel}_at_worst": max(max(found) for (_, own), found in over.items() if own == kernel)
+                 for kernel in ("csr_thread", "bitmap")}  # fmt: skip
+        about = f"lowering, median of {', '.join(cells)}, measured on {stored['gpu']['name']}"
     except OSError as error:
         raise InvalidInput(f"{path}: {error.strerror}; give a record of `benchmarks/sparse im2col`") from None
     except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError):
         raise BrokenRecord(f"{path}: no record of `benchmarks/sparse im2col`, or a damaged one") from None
     columns = ("% zeros", "bitmaps over dense", "CSR, a warp a row, over dense", "CSR, a thread a row, over dense")
-    worst = {"csr_thread_at_worst": max(row[3] for row in rows), "bitmap_at_worst": max(row[1] for row in rows)}
     return Experiment("F4", about, "naive sparse im2col 10 to 100 times dense, Wang et al. 2021", columns, rows, worst,
                       {"csr_thread_at_worst": "10 to 100"})  # fmt: skip
