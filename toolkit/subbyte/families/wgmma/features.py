@@ -15,7 +15,7 @@ KNOBS = (
     "cluster_split_k", "channel_groups", "stages", "keep_rows", "early_release", "stage_per_iteration", "load_ahead",
     "unroll", "in_flight", "stagger", "dependent_launch", "flatten", "flat_batch", "producers", "image_groups",
     "half_rows", "producer_late", "lean_start", "multicast", "weights_ahead", "late_parameters", "early_parameters",
-    "early_start",
+    "early_start", "copies_ahead", "operands_apart",
 )  # fmt: skip
 """Of the schedule."""
 SHARES = ("own", "together", "producer", "fetched", "setup", "memory")
