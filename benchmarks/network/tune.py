@@ -85,6 +85,8 @@ AT_ONCE = 6
 BATCH = 16
 SEEDS = 12
 """Configurations by estimate that a search of the wgmma space begins with, behind those that are known."""
+CHOICES = 3
+"""First choices that are measured beside what a search found, as the first may not be built."""
 ROUNDS = 5
 PROTOCOL = TimingProtocol(launches=20, warmup_ms=1.0, min_total_ms=6.0, repeats=5, cold=False, timeout_s=1.5)
 
@@ -382,12 +384,13 @@ def remeasure(args: argparse.Namespace, layer: ConvWorkload, runner: Any) -> Non
                                               *recorded(layer, "mma")] if config.key not in there}  # fmt: skip
     seen = tried(args.out, layer)
     entries += [entry_of(config, None) for key, config in more.items() if key not in seen]
-    if args.layers:  # what a user gets, beside what was found
-        entries += [entry_of(config, None) for config in first_choices(layer)[:1] if config.key not in there]
+    if args.layers:  # what a user gets, the first that can be built, beside what was found
+        there = {entry["key"] for entry in entries}
+        entries += [entry_of(config, None) for config in first_choices(layer)[:CHOICES] if config.key not in there]
     configs = [kernel_pack.config_from_dict(entry["family"], entry["config"]) for entry in entries]
     repeated = runner.run(layer, configs)  # compared with the reference once more: a race may have been lucky
     right = [(r.microseconds, place) for place, r in enumerate(repeated) if isinstance(r, Measured)]
-    chosen = {place for _, place in sorted(right)[: 2 * sum(TOP.values())]}
+    chosen = {place for _, place in sorted(right)[: len(right) if args.layers else 2 * sum(TOP.values())]}
     entries, configs = [[one[place] for place in sorted(chosen)] for one in (entries, configs)]
     if not entries:
         return

@@ -61,6 +61,10 @@ def test_every_layer_is_tuned_once_those_in_need_first():
     assert max(task.trials for task in schedule.tasks({}, most=7)) == 7
 
 
+def test_few_layers_are_shared_out_among_all_gpus():
+    assert [tune.shared_out(studies, 4) for studies in (1, 4, 12, 23, 126)] == [1, 1, 3, 6, tune.AT_ONCE]
+
+
 def test_what_is_needed_comes_from_the_record_of_the_baselines(tmp_path):
     def cell(spec, ours, best):
         return {"spec": spec, "ours": {"microseconds": ours}, "opponents": [{"microseconds": best}]}

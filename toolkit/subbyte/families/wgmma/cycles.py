@@ -99,8 +99,8 @@ def estimated_cycles(plan: WgmmaPlan, k: Constants | None = None) -> float:
     return terms(plan, k).cycles
 
 
-def terms(plan: WgmmaPlan, k: Constants | None = None) -> Terms:
-    """What :func:`estimated_cycles` adds up.
+def terms(plan: WgmmaPlan, k: Constants | None = None, registers: float | None = None) -> Terms:
+    """What :func:`estimated_cycles` adds up. ``registers`` are expected of a thread whose number the compiler chooses.
 
     Blocks run in waves of as many as fit. In a wave go on at once: a warpgroup's own work, iteration after iteration;
     the multiplications and epilogues of all warpgroups of a multiprocessor; the producer's loads; what comes
@@ -114,7 +114,7 @@ def terms(plan: WgmmaPlan, k: Constants | None = None) -> Terms:
     stages = _stages(plan, iterations)
     epilogue = k.epilogue * plan.accumulators
     multiprocessors = MULTIPROCESSORS if config.cluster_split_k <= 2 else CLUSTER_MULTIPROCESSORS
-    resident = min(_resident(plan), ceil_div(plan.grid_blocks, multiprocessors))
+    resident = min(_resident(plan, registers), ceil_div(plan.grid_blocks, multiprocessors))
     warpgroups = config.consumers * resident
     own = iterations * (max(fragments * config.tiles_m * k.fragment, tensor) + epilogue)
     multiplied = warpgroups * tensor * _busiest(plan)
@@ -194,13 +194,13 @@ def _columns(plan: WgmmaPlan, segment: int) -> int:
     return sum(met) * plan.row_pixels - plan.tap_rows * less
 
 
-def _resident(plan: WgmmaPlan) -> int:
-    """Blocks of a multiprocessor at a time, with registers as estimated."""
+def _resident(plan: WgmmaPlan, expected: float | None = None) -> int:
+    """Blocks of a multiprocessor at a time, with registers as estimated, or as expected."""
     config, arch = plan.knobs, plan.arch
-    granted = arch.registers_per_sm // config.threads // 8 * 8
-    registers = (
-        min(arch.registers_per_thread, plan.accumulators + USED_REGISTERS) if granted >= SINGLE_BLOCK else granted
-    )
+    registers = arch.registers_per_sm // config.threads // 8 * 8
+    if registers >= SINGLE_BLOCK:
+        taken = plan.accumulators + USED_REGISTERS if expected is None else ceil_div(round(expected), 8) * 8
+        registers = min(arch.registers_per_thread, taken)
     fitting = min(
         arch.registers_per_sm // (registers * config.threads), arch.shared_per_sm // (plan.shared_bytes + 1024)
     )
