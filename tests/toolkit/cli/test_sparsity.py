@@ -78,6 +78,7 @@ def test_between_measured_shares_the_next_larger_ones_kernel_is_taken():
     assert "us measured at 50 % live blocks" in why
 
 
+@pytest.mark.deep
 def test_a_layer_with_shares_between_the_measured_ones_may_stay_dense():
     small = subbyte.workload("resnet50.stage5@8")
     dense, why = best_known(with_sparsity(small, "blocks:0.4"))
