@@ -27,7 +27,8 @@ follows = {'.sb-tiling': ('multiply', 4), '.sb-map': ('selected', 7), '.sb-pack'
            '.sb-bits': ('step', 7), '.sb-planes': ('step', 6),
            '.sb-strides': ('chosen', 8), '.sb-folding': ('chosen', 41), '.sb-timeline': ('chosen', 3),
            '.sb-bitmap': ('step', 11), '.sb-im2col': ('step', 8),
-           '.sb-surface': ('chosen', 12), '.sb-bars': ('chosen', 8), '.sb-origin': ('chosen', 4)}
+           '.sb-surface': ('chosen', 12), '.sb-bars': ('chosen', 8), '.sb-origin': ('chosen', 4),
+           '.sb-charts': ('chosen', 6)}
 def one(i):
     selector, i = list(made)[i % len(made)], i // len(made)
     view, (trait, many) = made[selector], follows[selector]

@@ -97,7 +97,7 @@ def test_the_search(opened: Opened) -> None:
 @pytest.mark.deep
 @pytest.mark.parametrize(
     ("name", "charts", "views"),
-    [("06_results", 15, ("sb-speed",)), ("07_your_own_layer", 1, ("sb-speed", "sb-access", "sb-tiling"))],
+    [("06_results", 3, ("sb-speed", "sb-charts")), ("07_your_own_layer", 1, ("sb-speed", "sb-access", "sb-tiling"))],
 )
 def test_results_and_ones_own_layer(name: str, charts: int, views: tuple[str, ...], opened: Opened) -> None:
     tab = opened(name, 18000)
