@@ -94,11 +94,11 @@ test-notebooks: env ## execute every notebook
 
 test-browser: env ## JupyterLab in a real Chromium
 	@echo "== browser tests"
-	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(PYTEST) -n $(JOBS) --dist loadfile --durations 20 -m "browser and not deep" tests/browser
+	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(PYTEST) --durations 20 -m "browser and not deep" tests/browser
 
 test-jupyter: env ## notebooks and browser tests in one run: each notebook is executed once
 	@echo "== notebooks and browser tests"
-	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(PYTEST) -n 2 --dist loadgroup --durations 20 -m "(notebook or browser) and not deep" tests/test_notebooks.py tests/browser
+	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(PYTEST) -n 2 --dist loadfile --durations 20 -m "(notebook or browser) and not deep" tests/test_notebooks.py tests/browser
 
 test-gpu: env ## the tests that need an NVIDIA GPU
 	@$(PYTEST) -m gpu

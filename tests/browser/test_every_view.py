@@ -264,8 +264,8 @@ def test_no_key_of_a_view_reaches_the_notebook(tab: Any) -> None:
 
 def test_light_and_dark(tab: Any) -> None:
     """The letters of every view follow JupyterLab's theme, and the pictures are as sharp as before."""
-    for selector in VIEWS:
-        tab.page.wait_for_selector(f"{selector} :is(svg text, code, td)", state="attached")
+    for selector in VIEWS:  # no handle of an element: it would keep the view
+        expect(tab.page.locator(f"{selector} :is(svg text, code, td)").first).to_be_attached()
     light = tab.page.evaluate(INKS, list(VIEWS))
     for selector in VIEWS:
         tab.picture(f"every{selector}", selector)
