@@ -54,7 +54,7 @@ machine:
 	@$(NEED_PYTHON)
 	@$(BOOT) tools/check_machine.py test
 
-test: machine env torch ## run every check; one that fails does not keep the others from running
+test: machine env ## run every check; one that fails does not keep the others from running
 	@$(MAKE) --keep-going --no-print-directory $(SYNC) -j SIDE_BY_SIDE=1 $(TOGETHER)
 	@echo "all checks passed"
 
@@ -71,6 +71,11 @@ types: env ## static types
 test-unit: env ## unit and emulator tests, on JOBS processes
 	@echo "== unit and emulator tests"
 	@$(BEHIND) $(PYTEST) -n $(JOBS) --dist worksteal --durations 20 --ignore tests/browser --ignore tests/toolkit/torch -m "not gpu and not browser and not notebook and not deep"
+
+# Types and style do not wait for PyTorch; no test may begin while it is being brought.
+ifdef SIDE_BY_SIDE
+test-unit test-jupyter: torch
+endif
 
 torch: env
 	@$(RUN) tools/torch_cpu.py
@@ -89,11 +94,11 @@ test-notebooks: env ## execute every notebook
 
 test-browser: env ## JupyterLab in a real Chromium
 	@echo "== browser tests"
-	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(PYTEST) -n $(JOBS) --dist loadfile --durations 20 -m "browser and not deep" tests/browser
+	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(PYTEST) --durations 20 -m "browser and not deep" tests/browser
 
 test-jupyter: env ## notebooks and browser tests in one run: each notebook is executed once
 	@echo "== notebooks and browser tests"
-	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(PYTEST) -n 2 --dist loadgroup --durations 20 -m "(notebook or browser) and not deep" tests/test_notebooks.py tests/browser
+	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(PYTEST) -n 2 --dist loadfile --durations 20 -m "(notebook or browser) and not deep" tests/test_notebooks.py tests/browser
 
 test-gpu: env ## the tests that need an NVIDIA GPU
 	@$(PYTEST) -m gpu

@@ -14,6 +14,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cpu_seconds import CpuSeconds
@@ -70,6 +71,21 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Remove the stand-ins."""
     while _holder:
         _holder.pop().cleanup()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With ``--dist loadfile`` browser tests run in one process, and what else there is in another: a second server,
+    Chromium and page of JupyterLab would cost more than they save where unit tests fill the cores anyway."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class TwoSides(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "browser" if nodeid.startswith("tests/browser/") else "others"
+
+    return TwoSides(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their markers

@@ -23,6 +23,7 @@ def none_of(found) -> None:
     assert not problems, "\n".join(problems)
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("name", logs.names())
 def test_old_logs_are_read_and_resumed(name: str, tmp_path) -> None:
     none_of(logs.problems(name, tmp_path, name in logs.QUICK))

@@ -39,13 +39,13 @@ def test_the_harness_names_what_came_of_a_case(kind: str, case: Case) -> None:
 
 
 STARTS_PROCESSES = ("environments", "imports", "interrupts", "emulator_runs")
-"""Areas whose cases take up to a second each."""
+"""Areas whose cases take a second or two each."""
 
 
 @pytest.mark.parametrize(
     ("area", "most"),
     [
-        *((area, 4 if area in STARTS_PROCESSES else 12) for area in harness.AREAS),
+        *((area, 2 if area in STARTS_PROCESSES else 12) for area in harness.AREAS),
         *(pytest.param(area, 12, marks=pytest.mark.deep) for area in STARTS_PROCESSES),
     ],
 )

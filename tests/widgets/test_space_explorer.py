@@ -74,6 +74,7 @@ def test_axes_of_one_value_are_folded_away(landscape: Landscape) -> None:
     assert drawn[1].count("L") == len(points.knobs) - 1
 
 
+@pytest.mark.deep
 def test_ten_thousand_points_stay_small(many: Landscape, tmp_path: Path) -> None:
     view = SpaceExplorer(many)
     assert len(view.points["index"]) == 10_000

@@ -139,6 +139,7 @@ def test_what_a_notebook_keeps() -> None:
     assert data["text/plain"] == repr(view)
 
 
+@pytest.mark.deep
 def test_the_halves_of_a_pixel_are_even_and_odd_channels() -> None:
     """The picture's words, and what a kernel of one pixel puts into shared memory: read back byte by byte."""
     svg = TapWindows(_record()).to_svg()

@@ -108,6 +108,7 @@ def test_a_second_search_ends_the_first_and_none_runs_on(monkeypatch: pytest.Mon
     assert searches() == before
 
 
+@pytest.mark.deep
 def test_the_monitor_says_that_it_shows_another_layer(bench: Workbench) -> None:
     monitor = bench.tune("random", 5)
     assert monitor is not None
@@ -120,6 +121,7 @@ def test_the_monitor_says_that_it_shows_another_layer(bench: Workbench) -> None:
     assert not monitor.note
 
 
+@pytest.mark.deep
 def test_the_best_known_is_of_all_families_and_views_of_one_say_so(bench: Workbench) -> None:
     bench.controls.best.click()
     best, warp = (best_known(parse(NAME), family=which)[0] for which in ("auto", "mma"))

@@ -141,6 +141,7 @@ def measuring(monkeypatch, tmp_path):
     return call
 
 
+@pytest.mark.deep
 def test_two_runs_hold_the_planted_ratio_and_their_raw_samples(measuring, capsys):
     status, record, measured = measuring(*measuring.library)
     assert status == 0

@@ -34,6 +34,7 @@ def test_the_answer_of_a_cell_is_what_a_kernel_writes(name: str) -> None:
     assert cell.wrong(kernel, words) == 1
 
 
+@pytest.mark.deep
 def test_kernels_with_a_ring_stand_beside_those_without() -> None:
     found = products.configurations("gemm4096:w1a1", 1)
     assert not isinstance(found[0], RingConfig)

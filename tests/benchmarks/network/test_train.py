@@ -102,6 +102,7 @@ def test_variants_of_a_layer_share_a_fold(record):
     assert all((LAYERS[0] in some) == (LAYERS[1] in some) for some in seen)
 
 
+@pytest.mark.deep
 def test_trees_learn_what_the_estimate_does_not_know_and_ship_as_they_are(record, tmp_path, monkeypatch, capsys):
     xgboost = pytest.importorskip("xgboost")
     monkeypatch.setattr(model, "FILE", tmp_path / "model.json")

@@ -12,7 +12,7 @@ from subbyte.kernel import Kernel
 from subbyte.workload import ConvWorkload
 
 
-@pytest.mark.sample(1)
+@pytest.mark.deep
 @pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="needs g++ or clang++")
 @pytest.mark.parametrize("switches", [("full", True, "nhwcnc"), ("none", False, "nhwc")])
 def test_kinds_of_blocks_stand_for_all_blocks(switches):

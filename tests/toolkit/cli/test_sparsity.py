@@ -50,11 +50,15 @@ def test_a_search_reaches_the_fastest_measured_2of4_kernels():
     assert subbyte.space(f"n8h6w6c64k64r1s1p0:{TYPES}", kind="wgmma-2of4").knobs["resident"] == (0, 1)
 
 
-def test_a_kernel_of_live_blocks_is_chosen_runs_and_is_searched(capsys):
+def test_a_kernel_of_live_blocks_runs(capsys):
     assert main(["run", LAYER, "--sparsity", "blocks:0.25", "--device", "emulator", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["workload"] == f"{LAYER}:w4a4:signed-blocks25.signed"
     assert found["check"] == {**found["check"], "ok": True, "elements": 8 * 6 * 8 * 64}
+
+
+@pytest.mark.deep
+def test_a_kernel_of_live_blocks_is_chosen_and_searched(capsys):
     command = ["tune", LAYER, "--sparsity", "blocks:0.25", "--runner", "fake"]
     assert main([*command, "--trials", "3", "--strategy", "random", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["workloads"]
@@ -78,6 +82,7 @@ def test_between_measured_shares_the_next_larger_ones_kernel_is_taken():
     assert "us measured at 50 % live blocks" in why
 
 
+@pytest.mark.deep
 def test_a_layer_with_shares_between_the_measured_ones_may_stay_dense():
     small = subbyte.workload("resnet50.stage5@8")
     dense, why = best_known(with_sparsity(small, "blocks:0.4"))

@@ -114,6 +114,7 @@ def planes_of_another_layer(words: Words) -> None:
     words["A"][:] = ~words["A"]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("fault", [other_ones, no_last_piece, entry_off, no_flips, planes_of_another_layer])
 def test_wrong_words_are_found(fault: Callable[[Words], None]) -> None:
     run, wrong = KERNEL.wrong_with(fault)

@@ -65,6 +65,7 @@ def test_lanes_that_do_not_meet_before_a_part_goes_back_are_found() -> None:
     assert any("deadlock" in {finding.kind for finding in kernel.run(seed, text)[0].findings} for seed in range(5))
 
 
+@pytest.mark.deep
 def test_operands_written_in_the_next_turn_are_found() -> None:
     """PTX: registers of A may not be written before the wgmma that reads them is done; ptxas does not always warn."""
     text = KERNELS["one fragment"].text

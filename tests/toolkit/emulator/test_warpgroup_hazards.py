@@ -55,6 +55,7 @@ def _run(text: str, **options: object) -> tuple[EmulatorRun, np.ndarray, np.ndar
     return run, out, _expected(a, b)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("seed", range(12))
 def test_clean_kernel_is_clean_in_any_order(seed: int) -> None:
     run, out, expected = _run(CLEAN, seed=seed)

@@ -121,6 +121,7 @@ def test_faults_in_generators_of_rings_are_found(
     assert kind in {finding.kind for finding in run.findings} if kind else wrong, str(run)
 
 
+@pytest.mark.deep
 def test_more_registers_than_a_launch_has_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a GPU such a kernel never ends."""
     of, _, knobs = KERNELS["four warpgroups"]
@@ -183,6 +184,7 @@ def test_rings_have_a_space_and_keys_of_their_own() -> None:
         subbyte.space("gemm512x512x1024:w1a1", kind="bits-ring", stagger=1)
 
 
+@pytest.mark.deep
 def test_deep_products_get_a_ring_and_small_ones_do_not() -> None:
     for of, ring in (("gemm8192:w1a1", True), ("gemm64x128x128:w1a1", False)):
         first = next(iter(family_named("bits").candidates(workload(of), arch("sm_90a"))))

@@ -185,6 +185,7 @@ def test_bit_planes_are_taken_in_any_layout() -> None:
         subbyte.conv2d(x, w, rule, pad=1, device="emulator")
 
 
+@pytest.mark.deep
 def test_no_kernel_of_another_precision_comes_out_of_a_cache() -> None:
     base, config = "n8h3w4c64k64r3s3p1", BitsConfig(consumers=1)
     specs = [f"{base}:{types}" for types in ("w1a1", "w1a1:minus", "w1a1:plus", "w1a2", "w2a1", "w1a1o2")]

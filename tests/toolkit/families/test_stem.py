@@ -163,7 +163,7 @@ def test_more_work_is_estimated_to_take_longer(choose, times_more):
     times = [least(f"n{n}h224w224c3k64r7s7p3u2") for n in (8, 64, 256)]
     assert times == sorted(times)
     assert times[0] < times[2] / times_more
-    assert least("n8h224w224c3k64r7s7p3u2") < least("n8h224w224c3k128r7s7p3u2")
+    assert times[2] < least("n256h224w224c3k128r7s7p3u2")
 
 
 def test_the_record_has_every_tap_once():

@@ -81,6 +81,7 @@ def test_the_reason_of_a_fallback_is_that_of_the_layer():
     assert "a tile iteration needs 5" in subbyte.compile("n8h14w14c4064k64r5s5p2").reason  # 127 blocks of channels
 
 
+@pytest.mark.deep
 def test_narrow_outputs_stay_in_the_wgmma_family():
     for spec in ("n2h4w4c3k8r2s2p0u2", "n8h9w2c64k64r3s3p3d3"):
         kernel = subbyte.compile(spec, family="wgmma", output="int32")

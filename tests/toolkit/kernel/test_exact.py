@@ -324,6 +324,7 @@ def test_adversarial_inputs(exact: Exact, name: str, weights: str, atom: str) ->
     exact(kernel, (x, ADVERSARIAL[weights]((w.k, w.r, w.s, w.c)), None))
 
 
+@pytest.mark.deep
 def test_largest_sums_of_an_unpacked_atom(exact: Exact) -> None:
     """R*S*C just below the limit with the largest products: the accumulators carry 16 * 16 times as much."""
     w = ConvWorkload(1, 7, 7, 2656, 8, 7, 7, 0)

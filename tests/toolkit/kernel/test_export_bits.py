@@ -196,7 +196,7 @@ def test_what_no_header_is_written_for_says_so(
         header(made, CUBIN)
 
 
-@pytest.mark.sample("bits, a line")
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "name", ["bits, pairs of rows, both parities", "bits, a line", "warps, equal bits, plain layout"]
 )

@@ -73,7 +73,7 @@ def _kernel(workload: ConvWorkload, **changed: Any) -> Kernel:
     return Kernel(plan(workload, CONFIG.with_values(changed), "sm_80"))
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("workload", "way"),
     [*((shape, "full") for shape in SHAPES), *((shape, way) for shape in SHAPES[:3:2] for way in ("none", "shared"))],
@@ -149,7 +149,7 @@ def test_every_weight_and_parameter_of_the_block_is_copied_once(argument: str) -
         assert rows["valid"].sum() == 3 * 4 * planned.config.columns
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("workload", "way", "inner"),
     [

@@ -148,7 +148,7 @@ def _count(instructions, part):
     return sum(count for opcode, count in instructions.items() if part in opcode)
 
 
-@pytest.mark.sample("wide")
+@pytest.mark.deep
 @pytest.mark.parametrize("form", ["int32", "relu", "wide"])
 def test_extreme_sums_and_every_form_of_output(form):
     workload, config = SMALL["two rows, odd sizes"]

@@ -30,6 +30,7 @@ def test_a_row(row):
     assert tool.violations([row], [JOB]) == []
 
 
+@pytest.mark.deep
 def test_a_refused_kernel_says_why():
     found = tool.build_row((tool.SAMPLED, "resnet50.stage5@256", SERIALIZED.to_dict()))
     assert found["refused"].startswith("the compiler serialized the wgmma instructions (")

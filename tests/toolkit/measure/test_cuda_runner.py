@@ -206,6 +206,7 @@ def test_what_is_built_ahead_is_not_built_again(slow):
     assert len(runner._begun) == 4
 
 
+@pytest.mark.deep
 def test_finalists_are_timed_side_by_side(shared):
     runner, _ = shared
     times = runner.rematch(WORKLOAD, candidates("good", "good"), 3)

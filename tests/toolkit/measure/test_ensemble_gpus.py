@@ -122,6 +122,7 @@ def test_votes_of_many_images_come_from_both_gpus(two_gpus, members):
     assert result.label == "the members ran on 2 GPUs"
 
 
+@pytest.mark.deep
 def test_times_say_where_they_are_from(two_gpus, members, monkeypatch):
     ensemble, compiled = members
     right = ensemble.reference(ensemble.network.random_images(0))
@@ -145,6 +146,7 @@ class right_of:
         self.predictions = tuple(predictions.tolist())
 
 
+@pytest.mark.deep
 def test_the_benchmark_compares_and_times_both_ways(driver, members, monkeypatch):
     ensemble, compiled = members
     images = ensemble.network.random_images(1)

@@ -66,6 +66,7 @@ def test_a_dask_cluster_measures_a_study(processes, tmp_path):
         assert (trial.result.ok, getattr(trial.result, "samples", None)) == (here.ok, getattr(here, "samples", None))
 
 
+@pytest.mark.deep
 def test_a_process_that_dies_costs_one_candidate():
     with WorkerPool(1, timeout=20) as pool:
         runner = ExecutorRunner(pool, faulty.dying_runner, at_once=2)

@@ -30,6 +30,7 @@ def test_shipped_weights_give_the_recorded_logits(name: str) -> None:
     assert "trained on" in result.label
 
 
+@pytest.mark.deep
 def test_the_last_layer_of_a_trained_network_in_the_emulator() -> None:
     """Its inputs are those of the test images; its sums become the recorded logits."""
     found = network("digits.w1a1@359")

@@ -67,6 +67,7 @@ def test_the_extended_space_has_ten_thousand_configurations_and_holds_the_papers
     assert all(set(values) <= set(extended.knobs[name]) for name, values in paper.knobs.items())
 
 
+@pytest.mark.deep
 def test_sorting_a_large_space_takes_less_than_two_seconds() -> None:
     code = (
         "import time; from subbyte import space; s = space('resnet50.stage2@8', kind='extended');"

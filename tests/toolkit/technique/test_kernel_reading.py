@@ -75,6 +75,7 @@ def test_instructions_are_told_apart(language: str, line: str, kind: str) -> Non
     assert classify(language, line) == kind
 
 
+@pytest.mark.deep
 def test_counts_are_those_of_the_disassembly(kernels: tuple[subbyte.Kernel, subbyte.Kernel]) -> None:
     reading = kernel_reading(kernels[0])
     counted = {name: number for names in reading.counts.values() for name, number in names.items()}

@@ -43,7 +43,7 @@ def _stray(record: TapAddresses, given: set[tuple[int, int]]) -> list[Tap]:
     return [tap for tap in record.taps if (tap.start, tap.descriptor) not in given]
 
 
-@pytest.mark.sample("dilation")
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("name", "sharing"), [*((name, "full") for name in SMALL), ("3x3", "none"), ("stride 2", "none")]
 )

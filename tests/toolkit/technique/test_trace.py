@@ -93,7 +93,7 @@ def _lanes(group: tuple[Access, ...]) -> Counts:
     )
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_copies(name: str) -> None:
     traced = _traced(name)

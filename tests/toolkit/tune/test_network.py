@@ -168,6 +168,7 @@ def test_stop_ends_the_whole_network():
     assert [len(record.trials) for record in report.records] == [3, 0, 0]
 
 
+@pytest.mark.deep
 def test_replay_of_the_layers_that_were_recorded(tmp_path, make_space):
     for workload, _ in PAIRS[:2]:
         record(make_space(workload), {"runner": "cuda", "name": "H200"}).save(

@@ -152,6 +152,7 @@ class Counting(ThreadPoolExecutor):
             self.now -= 1
 
 
+@pytest.mark.deep
 def test_a_slow_trial_holds_back_no_other_and_two_for_each_device_are_open():
     open_ones = []
     with WorkerPool(3) as pool, ExecutorRunner(pool, own_kernels.Sleeping, at_once=3) as runner:

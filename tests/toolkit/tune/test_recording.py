@@ -161,6 +161,7 @@ def test_devices_are_checked(toy, tmp_path, devices):
         run(toy, tmp_path, devices=devices)
 
 
+@pytest.mark.deep
 def test_another_space_and_an_empty_folder_are_refused(toy, make_space, tmp_path):
     run(toy, tmp_path / "a", limit_s=0.0)
     with pytest.raises(InvalidInput, match="from another space"):

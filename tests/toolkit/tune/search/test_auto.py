@@ -81,6 +81,7 @@ def test_many_knobs_keep_the_largest_parts():
     assert Coverage(np.array([1, 1])).pick(np.zeros((4, 2), dtype=np.int32), 2) == [0, 1]
 
 
+@pytest.mark.deep
 def test_a_study_asks_for_few_while_it_knows_little():
     space = ForeignSpace(ForeignWorkload("kernel", (1,)), "a GPU", KNOBS, range(10240))
     with Study(space, "auto:trees=1", seed=1) as study:

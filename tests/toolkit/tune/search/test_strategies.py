@@ -155,7 +155,7 @@ class Unlisted:
         raise AssertionError("enumerated")
 
 
-@pytest.mark.sample("auto]")
+@pytest.mark.deep
 @pytest.mark.parametrize("name", LEARNING)
 def test_a_space_too_large_to_list(name):
     def measure(index):
