@@ -32,6 +32,8 @@ POOLS = {
     "whole map, uint8": (("average", (17, 16), 1), (3, 17, 16, 48), "uint8"),
 }
 """Pooling: what :class:`subbyte.Pooling` takes, sizes [N,H,W,C] and the type of the values."""
+BYTES = {"int8": ((8, 14, 14, 256), 0.02), "uint8": ((3, 5, 7, 70), 0.37)}
+"""Real values to 8 bits: sizes [N,H,W,C] and the scale, by type."""
 REALS = ("float16", "bfloat16", "float32")
 PACKED = "nhwcnc"
 CHAIN = 4
@@ -114,6 +116,15 @@ def pooling_programs(name: str):
     yield from (kernel, ends.pack, ends.unpack)
 
 
+def byte_programs(name: str):
+    """Conversions of real values to a type of 8 bits."""
+    from subbyte.kernel.convert import quantizing
+    from subbyte.workload.operand import Operand
+
+    for element in REALS:
+        yield quantizing(PACKED, BYTES[name][0], ARCH, element, operand=Operand.named(name))
+
+
 def chain():
     """Layers back to back, with their own weights."""
     from subbyte import Chain
@@ -136,7 +147,7 @@ def chain_right():
 
 
 def _every_program() -> int:
-    made = [*map(programs, SPECS), *map(pooling_programs, POOLS)]
+    made = [*map(programs, SPECS), *map(pooling_programs, POOLS), *map(byte_programs, BYTES)]
     count = 0
     for program in itertools.chain.from_iterable(made):
         assert program.cubin[:4] == b"\x7fELF"

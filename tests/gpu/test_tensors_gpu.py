@@ -249,6 +249,27 @@ def test_the_module_quantizes(torch, module, dtype):
     assert thresholds(SCALE).shape == layer.thresholds.shape
 
 
+@pytest.mark.parametrize("dtype", cases.REALS)
+@pytest.mark.parametrize("name", cases.BYTES)
+def test_reals_to_bytes(torch, ready, name, dtype):
+    """Every value as the host's quantize gives it, those where it changes and their neighbours too."""
+    from subbyte.kernel.operands import layout_words
+    from subbyte.workload.operand import Operand
+
+    (shape, scale), operand = cases.BYTES[name], Operand.named(name)
+    steps = torch.from_numpy(thresholds(scale, operand))
+    real = torch.randn(shape, generator=torch.Generator().manual_seed(0)) * 60 * scale
+    edges = steps[:255]
+    real.view(-1)[: 3 * 255] = torch.cat([edges, edges.nextafter(edges + 1), edges.nextafter(edges - 1)])
+    real = real.to(getattr(torch, dtype))
+    words = torch.ops.subbyte.pack(real.cuda(), steps.cuda(), cases.PACKED, cases.ARCH, name)
+    right = layout_words(cases.PACKED, quantize(real.double().numpy(), scale, operand), operand).reshape(-1)
+    assert np.array_equal(words.cpu().numpy().view(np.uint32), right)
+    real[0] = -real[0] - 100 * scale
+    other = torch.ops.subbyte.pack(real.cuda(), steps.cuda(), cases.PACKED, cases.ARCH, name)
+    assert not torch.equal(other, words)
+
+
 def test_the_module_in_one_compiled_graph(torch, module):
     layer = module("stage4", gives="float")
     x = torch.randn(8, 256, 14, 14, device="cuda", dtype=torch.float16).to(memory_format=torch.channels_last)

@@ -124,8 +124,8 @@ def test_what_is_not_covered_is_refused_in_a_sentence() -> None:
         "of 8 bits leave it at auto": lambda: build(
             "n1h3w3c16k16r1s1p0:w8a8", _CONFIG.with_values({"atom": "s4.m16n8k32"}), "sm_80"
         ),
-        "C headers are written for int4 x int4, not for offset8 x uint8": lambda: build(
-            "n1h3w3c16k16r1s1p0:w8a8", _CONFIG, "sm_80"
+        "C headers of residuals are written for operands of four bits": lambda: build(
+            "n1h3w3c16k32r1s1p0:w8a8", _CONFIG, "sm_80", output="uint8+addint8"
         ).export("never"),
         "those on mma.sync, and dense ones on wgmma, take 8-bit activations and outputs": lambda: subbyte.compile(
             "n8h8w8c64k64r3s3p1:w8a8", family="image"

@@ -10,6 +10,7 @@ from subbyte.kernel.convert.build import thresholds
 from subbyte.kernel.convert.forms import Shape, word_form
 from subbyte.kernel.operands import layout_words
 from subbyte.numerics import quantize
+from subbyte.workload.operand import UNSIGNED, Operand
 from subbyte.workload.precision import INT4
 
 STRIPS = "strips4p3h9w6"
@@ -107,6 +108,71 @@ def test_words_of_sums_are_cropped(shape):
     right = sums.transpose(0, 4, 1, 2, 3, 5).reshape(8, h, w, blocks * 32)[:n, ..., :c]
     found = _run(unpacking("nhwcnc", shape, "sm_90a", "int32"), sums)
     assert np.array_equal(found.view(np.int32), right.reshape(-1))
+
+
+BYTES = {"int8": Operand(8), "uint8": Operand(8, UNSIGNED)}
+
+
+def _byte_real(element, shape, scale, operand):
+    """Every place where a value changes, and its neighbours, as far as there is room; then whatever else there is."""
+    with np.errstate(over="ignore", under="ignore"):
+        steps = thresholds(scale, operand)[:255]
+        beside = [np.nextafter(steps, np.float32(way)) for way in (-np.inf, np.inf)]
+        odd = np.float32([0, -0.0, np.inf, -np.inf, 1e-45, -1e-45, 3e38, -3e38, scale * 1000, -scale * 1000])
+        real = np.random.default_rng(3).normal(size=shape).astype(np.float32) * np.float32(60 * scale)
+    given = np.concatenate([odd, steps, *beside])[: real.size]
+    real.flat[: len(given)] = given
+    if element == "bfloat16":
+        bits = (real.view(np.uint32) >> 16).astype(np.uint16)
+        return bits, (bits.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    with np.errstate(over="ignore"):
+        held = real.astype(element)
+    return held, held.astype(np.float64)
+
+
+@pytest.mark.parametrize(
+    ("element", "shape", "axes", "name", "scale"),
+    [
+        ("float32", (8, 3, 3, 16), "nhwc", "int8", 0.37),
+        ("float32", (8, 3, 3, 16), "nhwc", "uint8", 1e-60),
+        ("float32", (8, 3, 3, 16), "nhwc", "int8", 3e-45),
+        ("float32", (8, 3, 3, 16), "nhwc", "int8", 3e37),
+        ("float32", (8, 3, 3, 16), "nhwc", "uint8", 1e300),
+        ("float16", (9, 5, 3, 20), "nhwc", "uint8", 0.02),
+        ("bfloat16", (3, 5, 7, 11), "nchw", "int8", 1 / 3),
+    ],
+)
+def test_reals_are_quantized_to_bytes_as_quantize_does(element, shape, axes, name, scale):
+    operand = BYTES[name]
+    bits, real = _byte_real(element, shape, scale, operand)
+    given = bits if axes == "nhwc" else bits.transpose(0, 3, 1, 2)
+    conversion = quantizing("nhwcnc", shape, "sm_90a", element, axes, operand)
+    with np.errstate(over="ignore"):
+        found = _run(conversion, given, thresholds(scale, operand))
+        values = quantize(np.clip(real, -1e308, 1e308), scale, operand)
+    assert np.array_equal(found, layout_words("nhwcnc", values, operand).reshape(-1))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [(">= Prm", "> Prm"), ("<< (uint)16", "<< (uint)8"), ("+ -128)", "+ -127)")]
+)
+def test_faults_of_bytes_are_found(before, after):
+    operand, shape = BYTES["int8"], (8, 3, 3, 16)
+    bits, real = _byte_real("float32", shape, SCALE, operand)
+    conversion = quantizing("nhwcnc", shape, "sm_90a", "float32", operand=operand)
+    assert before in conversion.cuda
+    found = _run(conversion, bits, thresholds(SCALE, operand), text=conversion.cuda.replace(before, after))
+    with np.errstate(over="ignore"):
+        values = quantize(np.clip(real, -1e308, 1e308), SCALE, operand)
+    assert not np.array_equal(found, layout_words("nhwcnc", values, operand).reshape(-1))
+
+
+def test_what_is_no_number_becomes_the_least_byte():
+    given = np.full((8, 1, 1, 16), np.nan, np.float32)
+    for operand in BYTES.values():
+        found = _run(quantizing("nhwcnc", given.shape, "sm_90a", "float32", operand=operand), given,
+                     thresholds(1.0, operand))  # fmt: skip
+        assert (found.view(operand.dtype) == operand.least).all()
 
 
 FAULTS = {

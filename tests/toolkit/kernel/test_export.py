@@ -95,6 +95,16 @@ CASES: dict[str, Plan | WgmmaPlan | StemPlan] = {
     "warpgroup, residual": warpgroup(
         "n9h5w7c40k40r1s1p0:w4a4:signed.unsigned", {"output": "uint4+adduint4", "clip": (0, 15)}, tile_width=8, stages=4
     ),
+    "bytes": make("n9h3w5c20k70r3s2p1:w8a8", 1),
+    "bytes, signed, nhwc, general": make("n3h4w5c40k33r1s1:w8a8:signed.signed", 2, layout="nhwc", requant="general"),
+    "bytes, int4 weights": make("n3h4w5c20k40r3s3p1:w4a8:signed.signed", 2),
+    "bytes, sums": make("n2h4w5c20k33r1s1:w8a8", 2, output="int32"),
+    "bytes to int4": make("n3h4w5c20k40r1s1:w8a8o4:signed.signed.signed", 2),
+    "uint4 to bytes": make("n3h4w5c40k40r1s1:w4a4o8:signed.unsigned.unsigned", 1),
+    "zero point": make("n9h3w4c20k40r2s2p1:w8a8:signed.offset-z37", 1),
+    "zero point, int4 weights, nhwc": make("n3h3w4c20k40r2s2p1:w4a8:signed.offset-z200", 2, layout="nhwc"),
+    "zero point of uint4": make("n3h3w4c40k40r2s2p1:w4a4:signed.offset-z3", 2),
+    "zero point, signed, sums": make("n3h3w4c40k40r2s2p1:w8a8:signed.signed-z-7", 1, output="int32", layout="nhwc"),
     "warpgroup, residual int8": warpgroup("n8h4w5c32k40r1s1p0", {"output": "int4+addint8"}, tile_width=8, stages=4),
 }
 FIXED = ["one word a lane, padded images and channels", "four words a lane", "warpgroup, cluster"]
@@ -126,7 +136,10 @@ def verify(host: Host) -> None:
         assert host.call(call, operand, words) == 0
         np.testing.assert_array_equal(words, wanted[name])
         type_ = kernel.workload.precision.activations if name == "A" else kernel.workload.precision.weights
+        limits = np.iinfo(operand.dtype)
         for place, value in ((0, type_.largest + 1), (operand.size - 1, type_.least - 1)):
+            if not limits.min <= value <= limits.max:
+                continue
             broken = operand.copy()
             broken.flat[place] = value
             assert host.call(call, broken, words) == 1
@@ -218,6 +231,15 @@ def test_parameters_outside_their_range_are_refused(name: str, row: int, value: 
     [
         ("residual", "& 15u) << (4 * (k % 8))", "& 15u) << (4 * (7 - k % 8))"),
         ("residual", "3 * row + k", "2 * row + k"),
+        ("bytes", "c % 16 / 4", "c % 16 / 8"),
+        ("bytes, int4 weights", "+ k / 8 % 2 * 4", "+ k % 2 * 4"),
+        ("bytes to int4", "(bits ^ 8) - 8", "(bits ^ 0) - 0"),
+        ("bytes, sums", "word * 4 + k % 4", "word * 4"),
+        ("uint4 to bytes", "height, width, 3, 4)", "height, width, 3, 8)"),
+        ("zero point", "sum += value;", ""),
+        ("zero point", "value + (37)", "value + (36)"),
+        ("zero point, int4 weights, nhwc", "-(int64_t)(200)", "(int64_t)(200)"),
+        ("zero point of uint4", "& 0xFFFFFFFFu) << 8", "& 0xFFFFFFFFu) << 4"),
         ("warpgroup, residual", "residual, &w", "w, &residual"),
         ("warpgroup, residual int8", "k % 16 / 4", "k % 16 / 8"),
         ("residual int8, nhwc, general", "* 16 + k / 4", "* 8 + k / 4"),

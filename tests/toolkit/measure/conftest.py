@@ -24,7 +24,9 @@ CODES = [
     "CUDA_ERROR_ILLEGAL_ADDRESS", "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
 ]  # fmt: skip
 CORE = ("Kernel", "LaunchConfig", "Stream")
-CUresult = enum.IntEnum("CUresult", {name: number for number, name in enumerate(CODES)})
+CUresult = enum.IntEnum(
+    "CUresult", {name: number for number, name in enumerate(CODES)} | {"CUDA_ERROR_INVALID_HANDLE": 400}
+)
 OK = CUresult.CUDA_SUCCESS
 ATTRIBUTES = {
     "COMPUTE_CAPABILITY_MAJOR": 9, "COMPUTE_CAPABILITY_MINOR": 0, "MULTIPROCESSOR_COUNT": 132,

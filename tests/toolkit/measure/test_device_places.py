@@ -65,7 +65,7 @@ def place(fake, monkeypatch):
         arrays[1][:WORDS] = arrays[0][:WORDS] + arrays[2][:WORDS]
 
     driver = fake.Driver({b"cubin": add})
-    driver.streams, driver.contexts, driver.refuse = [], [], []
+    driver.streams, driver.contexts, driver.refuse, driver.meanwhile = [], [], [], []
     for name in ("CUlaunchConfig", "CUlaunchAttribute", "CUlaunchAttributeID", "CUstream"):
         setattr(driver, name, getattr(bindings, name))
     driver.cuCtxPushCurrent = lambda context: driver.contexts.append(context) or (0,)
@@ -75,6 +75,9 @@ def place(fake, monkeypatch):
         """The driver's own function: what it is given as the driver reads it."""
         if driver.refuse and not driver.contexts:
             return driver.refuse[0]
+        if driver.meanwhile:
+            driver.meanwhile.pop()()
+        config, function, block = config.value, function.value, block.value
         *geometry, stream, _, count = struct.unpack("7I4xQQI4x", ctypes.string_at(config, 56))
         pointers = [ctypes.c_uint64.from_address(place).value for place in (ctypes.c_uint64 * 3).from_address(block)]
         driver.streams.append(stream)
@@ -147,6 +150,20 @@ def test_a_stream_that_is_gone_is_refused(place, monkeypatch):
     assert place.device.api.streams == []
 
 
+@pytest.mark.parametrize(
+    "about",
+    [{"device": types.SimpleNamespace(index=1)}, {"device_id": 1}],
+    ids=["torch", "cupy"],
+)
+def test_a_stream_of_another_gpu_is_refused(place, monkeypatch, about):
+    layer, _ = _layer(place, monkeypatch)
+    with pytest.raises(InvalidInput, match="stream is of cuda:1: must be of cuda:0, where the weights are"):
+        layer(Array(place), stream=types.SimpleNamespace(cuda_stream=4242, **about))
+    assert place.device.api.streams == []
+    layer(Array(place), stream=types.SimpleNamespace(cuda_stream=4242, device_id=-1))
+    assert place.device.api.streams == [4242]
+
+
 def test_a_thread_with_another_context_gets_it_back(place, monkeypatch):
     layer, _ = _layer(place, monkeypatch)
     driver = place.device.api
@@ -154,9 +171,25 @@ def test_a_thread_with_another_context_gets_it_back(place, monkeypatch):
     layer(Array(place))
     assert driver.streams == [77]
     assert driver.contexts == []
-    driver.refuse = [int(driver.CUresult.CUDA_ERROR_INVALID_VALUE)]
-    with pytest.raises(CudaError, match="the launch of conv_kernel failed: CUDA_ERROR_INVALID_VALUE"):
-        layer(Array(place))
+    for error, why in (("VALUE", "$"), ("HANDLE", "; the stream is of another GPU, or gone$")):
+        driver.refuse = [int(driver.CUresult[f"CUDA_ERROR_INVALID_{error}"])]
+        driver.cuCtxPushCurrent = lambda context: (0,)
+        driver.cuCtxPopCurrent = lambda: (0,)
+        with pytest.raises(CudaError, match=f"the launch of conv_kernel failed: CUDA_ERROR_INVALID_{error}{why}"):
+            layer(Array(place))
+
+
+def test_a_launch_between_another_ones_steps_leaves_its_arguments_alone(place, monkeypatch):
+    """As when another thread comes in between what fills the arguments and the driver's call."""
+    layer, _ = _layer(place, monkeypatch)
+    driver = place.device.api
+    given, found = [Array(place) for _ in range(2)], {}
+    for value, x in zip((5, 9), given, strict=True):
+        driver.memory[x.address].view(np.uint32)[:] = value
+    driver.meanwhile.append(lambda: found.update({9: layer(given[1])}))
+    found[5] = layer(given[0])
+    for value, out in found.items():
+        assert (driver.memory[out].view(np.uint32)[:WORDS] == value + np.arange(WORDS)).all()
 
 
 def test_a_device_that_was_reset_is_refused(place, monkeypatch):

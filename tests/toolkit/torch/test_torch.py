@@ -298,7 +298,7 @@ def test_the_stream_is_looked_up_in_torch(torch, monkeypatch):
     from subbyte.torch import operators
 
     assert operators._stream(-1) == 0
-    monkeypatch.setattr(operators._library, "stream", lambda device: 1000 + device)
+    monkeypatch.setattr(operators, "_raw_stream", lambda device: 1000 + device)
     assert operators._stream(3) == 1003
 
 

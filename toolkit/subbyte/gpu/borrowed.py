@@ -157,11 +157,20 @@ def gpu_number(array: Any) -> int | None:
     return int(number) if int(kind) == CUDA else None
 
 
-def stream_handle(stream: Any) -> int:
-    """The handle of a stream of any library. Raises InvalidInput for what is none, for one that was closed, and for a
-    number: the driver crashes on the handle of a stream that is gone, and only an object says that it is there."""
+def stream_handle(stream: Any, ordinal: int = HOST) -> int:
+    """The handle of a stream of any library. Raises InvalidInput for what is none, for one that was closed, for one of
+    another GPU than ``ordinal``, and for a number: the driver crashes on the handle of a stream that is gone, and only
+    an object says that it is there."""
     if type(stream) is int and 0 <= stream <= _DEFAULTS:
         return stream
+    handle = _handle(stream)
+    of = _gpu_of(stream)
+    if ordinal >= 0 and of is not None and of != ordinal:
+        raise InvalidInput(f"stream is of cuda:{of}: must be of cuda:{ordinal}, where the weights are")
+    return handle
+
+
+def _handle(stream: Any) -> int:
     if hasattr(stream, "__cuda_stream__"):
         protocol = stream.__cuda_stream__
         try:
@@ -175,3 +184,15 @@ def stream_handle(stream: Any) -> int:
         f"stream={shown(stream)}: must be a stream of torch, CuPy or cuda-core; a number does not say whether its "
         "stream is still there"
     )
+
+
+def _gpu_of(stream: Any) -> int | None:
+    """The number of a stream's GPU, where its object holds it: torch has a device with an index, CuPy a number, -1
+    where it does not know. cuda-core would ask the driver, which must not be asked about a stream that may be gone."""
+    if hasattr(stream, "__cuda_stream__") and type(stream).__module__.startswith("cuda."):
+        return None
+    for owner, attribute in ((getattr(stream, "device", None), "index"), (stream, "device_id")):
+        found = getattr(owner, attribute, None)
+        if type(found) is int and found >= 0:
+            return found
+    return None

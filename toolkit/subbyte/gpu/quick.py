@@ -2,14 +2,14 @@
 
 cuda-core's launch took 8.7 us of the caller's time where a float16 convolution of PyTorch took 24.1, this one 5.3 where
 that took 16.8 (benchmarks/notes/tensors.md). The driver's own function is called with a block of arguments that is
-filled in place. The interpreter's lock is held meanwhile, because that block is shared; so a launch that waits, because
-the GPU's queue is full, waits with it.
+filled in place; a launch has it for itself, so that several threads can launch one kernel. The interpreter's lock is
+held meanwhile: giving it back and asking for it takes longer than most launches. So a launch that waits, because the
+GPU's queue is full, waits with it.
 """
 
 from __future__ import annotations
 
 import ctypes
-import struct
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -22,6 +22,7 @@ _LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 _ANOTHER_CONTEXT = (201, 400, 709)
 """What the driver answers where a thread's context is none, another GPU's, or gone (``CUDA_ERROR_INVALID_CONTEXT``,
 ``INVALID_HANDLE``, ``CONTEXT_IS_DESTROYED``): nothing was launched."""
+_NO_HANDLE = 400
 _MOST_CONFIGS = 256
 
 
@@ -39,38 +40,61 @@ class QuickLaunch:
     the stream of a handle (0 is the default one). ``handle`` is the driver's function. Raises CudaError."""
 
     def __init__(self, device: Any, handle: int, launch: Launch) -> None:
-        count = len(launch.arguments)
-        self._device, self._handle, self._launch = device, handle, launch
-        self._slots = (ctypes.c_uint64 * count)()
-        first = ctypes.addressof(self._slots)
-        self._pointers = (ctypes.c_void_p * count)(*(first + 8 * index for index in range(count)))
-        self._block = ctypes.addressof(self._pointers)
-        self._fill = struct.Struct(f"{count}Q").pack_into
-        self._configs: dict[tuple[int, bool], tuple[int, object]] = {}
+        self._device, self._handle, self._launch = device, ctypes.c_void_p(handle), launch
+        self._configs: dict[tuple[int, bool], tuple[ctypes.c_void_p, object]] = {}
         self._call = native("cuLaunchKernelEx", 4)
+        self.bound = self._bound()
+        """The same as a plain function: without looking up a method, and what it needs, at every call."""
 
     def __call__(self, addresses: Sequence[int], stream: int, overlap: bool) -> None:
         """Enqueue one launch with these addresses."""
-        found = self._configs.get((stream, overlap)) or self._config(stream, overlap)
-        self._fill(self._slots, 0, *addresses)
-        status = self._call(found[0], self._handle, self._block, 0)
-        if status:
-            self._again(status, found[0])
+        self.bound(addresses, stream, overlap)
 
-    def _again(self, status: int, config: int) -> None:
+    def _bound(self) -> Callable[[Sequence[int], int, bool], None]:
+        configs, call, handle, nothing = self._configs, self._call, self._handle, ctypes.c_void_p()
+        device, generation = self._device, self._device.generation
+        free = [self._block()]
+        take, give = free.pop, free.append
+
+        def run(addresses: Sequence[int], stream: int, overlap: bool) -> None:
+            if device.generation != generation:
+                raise CudaError("the GPU was reset since: build this again", "CUDA_ERROR_CONTEXT_IS_DESTROYED")
+            found = configs.get((stream, overlap)) or self._config(stream, overlap)
+            try:
+                block = take()
+            except IndexError:  # another thread is launching
+                block = self._block()
+            block[0][:] = addresses
+            status = call(found[0], handle, block[1], nothing)
+            if status:
+                self._again(status, found[0], block[1])
+            give(block)
+
+        return run
+
+    def _block(self) -> tuple[Any, ctypes.c_void_p, object]:
+        """Room for the arguments of a launch, the address of the list that points to each, and what owns that."""
+        count = len(self._launch.arguments)
+        slots = (ctypes.c_uint64 * count)()
+        first = ctypes.addressof(slots)
+        pointers = (ctypes.c_void_p * count)(*(first + 8 * index for index in range(count)))
+        return slots, ctypes.c_void_p(ctypes.addressof(pointers)), pointers
+
+    def _again(self, status: int, config: ctypes.c_void_p, block: ctypes.c_void_p) -> None:
         """Once more with our context, where the thread had another; the thread gets its own back."""
         device = self._device
         if status in _ANOTHER_CONTEXT and not device.lost:
             device.call("cuCtxPushCurrent", device.context)
             try:
-                status = self._call(config, self._handle, self._block, 0)
+                status = self._call(config, self._handle, block, ctypes.c_void_p())
             finally:
                 device.call("cuCtxPopCurrent")
         if status:
             code = device.api.CUresult(status).name
-            raise CudaError(f"the launch of {self._launch.entry} failed: {code}", code)
+            why = "; the stream is of another GPU, or gone" if status == _NO_HANDLE else ""
+            raise CudaError(f"the launch of {self._launch.entry} failed: {code}{why}", code)
 
-    def _config(self, stream: int, overlap: bool) -> tuple[int, object]:
+    def _config(self, stream: int, overlap: bool) -> tuple[ctypes.c_void_p, object]:
         """The driver's description of a launch, made once for each stream: its address, and what owns it."""
         api, shape = self._device.api, self._launch
         config = api.CUlaunchConfig()
@@ -85,5 +109,5 @@ class QuickLaunch:
             config.attrs, config.numAttrs = [attribute], 1
         if len(self._configs) >= _MOST_CONFIGS:
             self._configs.clear()
-        self._configs[stream, overlap] = int(config.getPtr()), config
+        self._configs[stream, overlap] = ctypes.c_void_p(int(config.getPtr())), config
         return self._configs[stream, overlap]

@@ -115,11 +115,11 @@ class DeviceLayer:
 
         ``stream`` is a stream of torch, CuPy or cuda-core; without it the one on which x's library works now. Raises
         InvalidInput for an array on another device, of another dtype, size, stride or alignment, and for a stream that
-        is closed; CudaError for a launch that the driver refuses.
+        is closed or of another GPU; CudaError for a launch that the driver refuses.
         """
         library = borrowed(x, "x")
         place = self.place
-        queue = library.stream(place.ordinal) if stream is None else stream_handle(stream)
+        queue = library.stream(place.ordinal) if stream is None else stream_handle(stream, place.ordinal)
         seen = library.look(x, "x", queue)
         words_in = self._takes_words(seen)
         words_out = words_in if packed is None else packed

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.device.launch import Launch
-from subbyte.gpu.driver import CudaError
 from subbyte.gpu.seen import HOST
 from subbyte.kernel.execute import EMULATOR, resolve_device
 
@@ -93,14 +92,7 @@ class GpuPlace:
         function = device.load(program.cubin, launch.entry)
         if launch.shared_bytes:
             function.allow_shared(launch.shared_bytes)
-        quick, generation = function.quick(launch), device.generation
-
-        def run(addresses: Sequence[int], stream: int, overlap: bool) -> None:
-            if device.generation != generation:
-                raise CudaError("the GPU was reset since: build this again", "CUDA_ERROR_CONTEXT_IS_DESTROYED")
-            quick(addresses, stream, overlap)
-
-        return run
+        return function.quick(launch).bound
 
     def keep(self, words: NDArray[Any]) -> tuple[int, object]:
         """A copy in memory of the GPU, complete when this returns."""

@@ -6,7 +6,7 @@ conversion the form of the words and the architecture; the rest a conversion tak
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
@@ -15,11 +15,10 @@ import torch
 
 from subbyte.errors import InvalidInput
 from subbyte.families.registry import config_from_key
-from subbyte.gpu.borrowed import Library, borrowed
 from subbyte.gpu.seen import HOST
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.convert import Conversion, packing, unpacking
-from subbyte.kernel.convert.plan import NHWC, REALS, STEPS
+from subbyte.kernel.convert.plan import NHWC, REALS
 from subbyte.kernel.device_layer import VECTOR
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.place import Program, Run, place_at
@@ -60,7 +59,8 @@ class _Ready(NamedTuple):
 
     run: Run
     given: tuple[int, ...]
-    """Elements of each tensor that goes in."""
+    """Elements of each tensor that goes in; of a convolution of x, the weights, and the parameters, which of sums are
+    none."""
     gives: tuple[int, ...]
     alignment: int
     sums: bool = False
@@ -68,15 +68,12 @@ class _Ready(NamedTuple):
 
 
 _ready: dict[tuple[Any, ...], _Ready] = {}
-_library: Library | None = None
+_raw_stream: Callable[[int], int] = getattr(torch._C, "_cuda_getCurrentRawStream", lambda device: 0)
+"""The handle of torch's current stream on a GPU, without an object around it. A build for the CPU has none."""
 
 
 def _stream(device: int) -> int:
-    """The handle of torch's current stream on a GPU."""
-    global _library  # noqa: PLW0603 - looked up once: this stands in every call
-    if _library is None:
-        _library = borrowed(torch.empty(0), "x")
-    return _library.stream(device) if device >= 0 else 0
+    return _raw_stream(device) if device >= 0 else 0
 
 
 def _load(program: Program, device: int) -> Run:
@@ -94,7 +91,7 @@ def _conv2d_ready(text: str, device: int) -> _Ready:
     if set(sizes) - {"A", "Out", "Prm", "Wt"}:
         raise InvalidInput(f"kernel {text!r}: it reads or keeps sums of other layers, which this operator does not")
     sums = "Prm" not in sizes
-    given = (sizes["A"], sizes["Wt" if sums else "Prm"], sizes["Wt"])
+    given = (sizes["A"], sizes["Wt"], 0 if sums else sizes["Prm"])
     return _Ready(_load(kernel, device), given, (sizes["Out"],), VECTOR, sums)
 
 
@@ -103,32 +100,39 @@ def _conv2d(x: torch.Tensor, weight: torch.Tensor, parameters: torch.Tensor | No
     ready = _ready.get((kernel, device))
     if ready is None:
         ready = _ready[kernel, device] = _conv2d_ready(kernel, device)
-    # Looked at in as few calls as there can be: they are a third of the time of this function.
-    second = weight if parameters is None else parameters
-    words, held, more = x.data_ptr(), weight.data_ptr(), second.data_ptr()
-    if (
-        (words | held | more) % VECTOR
-        or (x.numel(), second.numel(), weight.numel()) != ready.given
-        or (parameters is None) != ready.sums
-        or x.dtype is not _INT32 or weight.dtype is not _INT32 or second.dtype is not _INT32
-        or weight.get_device() != device or second.get_device() != device
-        or not (x.is_contiguous() and weight.is_contiguous() and second.is_contiguous())
+    run, (words, held, more), (gives,), _, sums = ready
+    # Every question to a tensor costs 0.1 us, so each is asked once, in the shortest way, and the rest when one fails.
+    addresses: tuple[int, ...]
+    at, of = x.data_ptr(), weight.data_ptr()
+    if parameters is None:
+        fits, every = sums, at | of
+    else:
+        beside = parameters.data_ptr()
+        fits, every = (
+            not sums and parameters.numel() == more and parameters.dtype is _INT32
+            and parameters.get_device() == device and parameters.is_contiguous()
+        ), at | of | beside  # fmt: skip
+    if not (
+        fits and not every % VECTOR
+        and x.numel() == words and x.dtype is _INT32 and x.is_contiguous()
+        and weight.numel() == held and weight.dtype is _INT32
+        and weight.get_device() == device and weight.is_contiguous()
     ):  # fmt: skip
         _refuse(x, weight, parameters, ready, device)
-    out = torch.empty(ready.gives, dtype=_INT32, device=x.device)
-    made = out.data_ptr()
-    ready.run((words, made, held) if parameters is None else (words, made, more, held), _stream(device), False)
+    out = x.new_empty(gives)  # a number: sizes in a tuple take longer to read than memory to find
+    addresses = (at, out.data_ptr(), of) if parameters is None else (at, out.data_ptr(), beside, of)
+    run(addresses, _stream(device), False)
     return out
 
 
 def _refuse(x: torch.Tensor, weight: torch.Tensor, parameters: torch.Tensor | None, ready: _Ready, device: int) -> None:
     """Say which tensor does not fit."""
     _check(x, "x", torch.int32, ready.given[0], device)
-    _check(weight, "weight", torch.int32, ready.given[-1], device)
+    _check(weight, "weight", torch.int32, ready.given[1], device)
     _require(parameters is not None or ready.sums, "parameters are missing: this kernel requantizes")
     _require(parameters is None or not ready.sums, "parameters given, but this kernel gives int32 sums")
     if parameters is not None:
-        _check(parameters, "parameters", torch.int32, ready.given[1], device)
+        _check(parameters, "parameters", torch.int32, ready.given[2], device)
 
 
 def _conv2d_fake(x: torch.Tensor, weight: torch.Tensor, parameters: torch.Tensor | None, kernel: str) -> torch.Tensor:
@@ -175,7 +179,8 @@ def _pack(
     if ready is None:
         conversion = _packing(form, tuple(x.shape), arch, dtype, axes, operand)
         plan = conversion.plan
-        ready = _Ready(_load(conversion, device), (plan.values,), (plan.words.words,), plan.alignment)
+        given = (plan.values, plan.parameters)
+        ready = _Ready(_load(conversion, device), given, (plan.words.words,), plan.alignment)
         _ready[key] = ready
     out = torch.empty(ready.gives, dtype=torch.int32, device=x.device)
     _require(x.data_ptr() % ready.alignment == 0, f"x begins at {x.data_ptr():#x}: must be a multiple of "
@@ -185,7 +190,7 @@ def _pack(
         return out
     _require(thresholds is not None, f"x is {x.dtype}: this layer was given no input_scale, so it takes int8 or words")
     assert thresholds is not None
-    _check(thresholds, "thresholds", torch.float32, STEPS + 1, device)
+    _check(thresholds, "thresholds", torch.float32, ready.given[1], device)
     ready.run((x.data_ptr(), out.data_ptr(), thresholds.data_ptr()), _stream(device), False)
     return out
 
@@ -283,4 +288,6 @@ for _schema, _real, _fake in _OPERATORS:
     LIBRARY.define(_schema, tags=(torch.Tag.pt2_compliant_tag,))
     for _key in ("CPU", "CUDA"):
         LIBRARY.impl(_name, _real, _key)
+    # Nothing here has a gradient, integers never: without this every call would look for tensors that want one.
+    LIBRARY.impl(_name, torch.library.fallthrough_kernel, "Autograd")
     torch.library.register_fake(f"subbyte::{_name}", _fake, lib=LIBRARY)

@@ -17,7 +17,7 @@ from subbyte.families.base import Plan as AnyPlan
 from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.estimate import estimated_cycles, estimated_first
 from subbyte.families.mma.features import PLAN_FEATURES, plan_features
-from subbyte.families.mma.plan import BLOCK_WORDS, Plan
+from subbyte.families.mma.plan import Plan
 from subbyte.families.mma.rules import hopeless, why_not
 from subbyte.families.mma.space import Space, held_fields
 from subbyte.families.mma.values import value_lists
@@ -26,7 +26,7 @@ from subbyte.families.topic import Topic
 from subbyte.info_record import InfoRecord
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.knob import Value
-from subbyte.workload.conv import CHANNEL_BLOCK, ConvWorkload
+from subbyte.workload.conv import ConvWorkload
 
 _HERE = Path(__file__).parent
 RECORDED = 1.08
@@ -139,15 +139,9 @@ class MmaFamily(Family):
 
     def export(self, plan: AnyPlan) -> ExportParts:
         """What a C header of the kernel needs."""
-        one = cast(Plan, plan)
-        w = one.workload
-        groups = w.filter_blocks * CHANNEL_BLOCK // 8 // one.vector
-        return ExportParts(
-            {"weights": (_HERE / "weights.h").read_text(encoding="utf-8")},
-            (w.channel_blocks, w.r * w.s, groups, BLOCK_WORDS, one.vector),
-            {"vector": str(one.vector), "groups": str(w.filter_blocks * 4 // one.vector)},
-            {"WEIGHT_VECTOR": one.vector},
-        )
+        from subbyte.families.mma.header import header_parts
+
+        return header_parts(cast(Plan, plan))
 
     @property
     def topics(self) -> Mapping[str, Topic[InfoRecord]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -55,13 +56,18 @@ def packing(
     signed: bool = True, bits: int = 4,
 ) -> Conversion:  # fmt: skip
     """Values [N,H,W,C] to int4 words of a form, or to words of 8-bit values, from int8 or uint8 ones. Those
-    beyond int4 become its nearest; of real ones ``Prm`` holds :func:`thresholds`. Raises InvalidInput, Unsupported."""
+    beyond int4 become its nearest; of real ones ``Prm`` holds :func:`thresholds` of the type. Raises InvalidInput,
+    Unsupported."""
     return Conversion(ConversionPlan(PACK, form, Shape(*shape), element, axes, arch, signed, bits))
 
 
-def quantizing(form: str, shape: tuple[int, int, int, int], arch: str, element: str, axes: str = NHWC) -> Conversion:
-    """Real values [N,H,W,C], float16, bfloat16 or float32, to int4 words. Raises InvalidInput, Unsupported."""
-    return packing(form, shape, arch, element, axes)
+def quantizing(
+    form: str, shape: tuple[int, int, int, int], arch: str, element: str, axes: str = NHWC,
+    operand: Operand = INT4.activations,
+) -> Conversion:  # fmt: skip
+    """Real values [N,H,W,C], float16, bfloat16 or float32, to words of a type: int4, uint4, int8 or uint8. Raises
+    InvalidInput, Unsupported."""
+    return packing(form, shape, arch, element, axes, operand.least < 0, operand.bits)
 
 
 @lru_cache(maxsize=512)
@@ -75,12 +81,16 @@ def unpacking(
 
 
 def thresholds(scale: float, operand: Operand = INT4.activations) -> NDArray[np.float32]:
-    """The least binary32 number that :func:`subbyte.numerics.quantize` takes to each value of a type of 16 but the
-    least: float32 [16], the last one filling up. So a kernel that counts how many a number reaches rounds and clips
-    exactly as that does, whatever the scale. Raises InvalidInput for a scale that is not positive and finite."""
+    """The least binary32 number that :func:`subbyte.numerics.quantize` takes to each value of a type but the least. So
+    a kernel that knows how many a number reaches rounds and clips exactly as that does, whatever the scale.
+
+    float32 [16] of 16 values, the last one filling up; float32 [257] of 256, the last two numbers whose product is
+    about ``1 / scale``. Raises InvalidInput for a scale that is not positive and finite.
+    """
     quantize(np.zeros(1), scale, operand)
-    found = np.full(STEPS + 1, np.inf, np.float32)
-    for place in range(STEPS):
+    steps = len(operand.values) - 1
+    found = np.full(steps, np.inf, np.float32)
+    for place in range(steps):
         value = operand.least + place + 1
         with np.errstate(over="ignore"):
             near = np.float32((value - 0.5) * scale)
@@ -88,7 +98,16 @@ def thresholds(scale: float, operand: Operand = INT4.activations) -> NDArray[np.
         real = tried[np.isfinite(tried)]
         reached = real[quantize(real, scale, operand) >= value]
         found[place] = reached.min() if reached.size else np.inf
-    return found
+    return np.append(found, _reciprocal(scale) if steps > STEPS else np.float32(np.inf))
+
+
+def _reciprocal(scale: float) -> NDArray[np.float32]:
+    """Two binary32 numbers whose product is about one over a scale, so that a number times both is about its quotient:
+    neither overflows nor vanishes, where one alone may. Scales beyond those of all binary32 numbers count as the last
+    one, with which numbers are clipped, or 0, as well."""
+    share, exponent = math.frexp(scale)
+    power = min(250, max(-250, -exponent))
+    return np.array([2.0 ** (power // 2), 2.0 ** (power - power // 2) / share], np.float32)
 
 
 def _around(near: np.float32) -> NDArray[np.float32]:

@@ -10,22 +10,19 @@ from tvm.script import tirx as T
 from subbyte.kernel.convert.bytes import named_place, offset_of, pack_bytes, thread_of, unpack_bytes
 from subbyte.kernel.convert.forms import BlockedForm, Place, StripsForm
 from subbyte.kernel.convert.plan import ENTRY, PACK, REALS, STEPS, THREADS, ConversionPlan
+from subbyte.kernel.convert.reals import bits_of, element, loaded_together, quantize_bytes, real_of
 from subbyte.numerics.pixel_strips import WORD_VALUES
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, every, loop, registers, when
 from subbyte.tirx.function import named_function
 from subbyte.workload.conv import ceil_div
 
-_HALF_EXPONENT = 0x7C00
-_SCALE_HALF = 2.0**112
-"""What the bits of a binary16 number, read as those of a binary32 one, are too small by: the exponents' biases are 15
-and 127. The product is exact, of denormal numbers too."""
-
 
 def conversion_kernel(plan: ConversionPlan) -> Any:
     """The TIRx function of a plan."""
     if plan.bits == 8:
-        body = pack_bytes if plan.kind == PACK else unpack_bytes
+        packs = quantize_bytes if plan.element in REALS else pack_bytes
+        body = packs if plan.kind == PACK else unpack_bytes
     else:
         body = _pack if plan.kind == PACK else _unpack
     return named_function(plan, 1, body, ENTRY.removesuffix("_kernel"))
@@ -60,24 +57,9 @@ def _inside(plan: ConversionPlan, place: Place) -> list[Any]:
 
 def _load_together(plan: ConversionPlan, values: Any, place: Place, steps: Any, codes: Any) -> None:
     """Eight neighbouring channels by loads of up to 16 bytes."""
-    count = plan.group_bytes // 4
-    raw, first = registers("raw", count), bind("first", offset_of(plan, place) // WORD_VALUES * count)
-    if count == 2:
-        op.load8(raw, 0, values.ptr_to([first]), in_place=True)
-    else:
-        for part in range(0, count, 4):
-            op.load16(raw, part, values.ptr_to([first + part]), "activations")
+    raw = loaded_together(plan, values, place)
     for j in range(WORD_VALUES):
-        T.buffer_store(codes, _code(plan, _element(plan, raw, j), steps), [j])
-
-
-def _element(plan: ConversionPlan, raw: Any, j: int) -> Any:
-    """Value ``j`` of the words that were loaded: a sign-extended integer, or the bits of a real number."""
-    if plan.element == "int8":
-        return (T.cast(raw[j // 4], "int32") << T.int32(24 - j % 4 * 8)) >> T.int32(24)
-    if plan.element == "float32":
-        return raw[j]
-    return (raw[j // 2] >> T.uint32(16)) if j % 2 else (raw[j // 2] & T.uint32(0xFFFF))
+        T.buffer_store(codes, _code(plan, element(plan, raw, j), steps), [j])
 
 
 def _load_each(plan: ConversionPlan, values: Any, place: Place, steps: Any, codes: Any) -> None:
@@ -92,12 +74,7 @@ def _load_each(plan: ConversionPlan, values: Any, place: Place, steps: Any, code
             here, more = place._replace(x=x, c=c), [place.y >= 0, place.y < s.h, x >= 0, x < s.w]
         with when(every([here.n < s.n, here.c < s.c, *more])):
             value = values[offset_of(plan, here)]
-            if plan.element == "float32":
-                value = T.reinterpret("uint32", value)
-            elif plan.element == "int8":
-                value = T.cast(value, "int32")
-            else:
-                value = T.cast(value, "uint32")
+            value = T.cast(value, "int32") if plan.element == "int8" else bits_of(plan, value)
             T.buffer_store(codes, _code(plan, value, steps), [j])
 
 
@@ -113,24 +90,11 @@ def _code(plan: ConversionPlan, value: Any, steps: Any) -> Any:
     if steps is None:
         return value
     real = registers("real", 1, "float32")
-    T.buffer_store(real, _real(plan, value), [0])
+    T.buffer_store(real, real_of(plan, value), [0])
     count: Any = T.int32(-8 if plan.signed else 0)
     for step in range(STEPS):
         count = count + T.Select(real[0] >= steps[step], T.int32(1), T.int32(0))
     return count
-
-
-def _real(plan: ConversionPlan, bits: Any) -> Any:
-    """The number that bits stand for, as binary32. No conversion rounds."""
-    if plan.element == "float32":
-        return T.reinterpret("float32", bits)
-    if plan.element == "bfloat16":
-        return T.reinterpret("float32", bits << T.uint32(16))
-    wide = T.reinterpret("float32", (bits & T.uint32(0x7FFF)) << T.uint32(13)) * T.float32(_SCALE_HALF)
-    special = T.uint32(0x7F800000) | ((bits & T.uint32(0x3FF)) << T.uint32(13))  # infinity, and what is no number
-    magnitude = T.Select((bits & T.uint32(_HALF_EXPONENT)) == T.uint32(_HALF_EXPONENT), special,
-                         T.reinterpret("uint32", wide))  # fmt: skip
-    return T.reinterpret("float32", magnitude | ((bits & T.uint32(0x8000)) << T.uint32(16)))
 
 
 def _unpack(plan: ConversionPlan, buffers: Mapping[str, Any]) -> None:

@@ -23,6 +23,8 @@ _SCALARS = {name: name for name in BYTES} | {"float16": "uint16", "bfloat16": "u
 NHWC, NCHW = "nhwc", "nchw"
 STEPS = 15
 """Thresholds of sixteen values."""
+BYTE_STEPS = 255
+"""Those of 256 values, behind which stand two numbers whose product is one over the scale."""
 _MOST = (1 << 31) - 1 - THREADS
 ENTRY = "convert_kernel"
 
@@ -31,8 +33,8 @@ ENTRY = "convert_kernel"
 class ConversionPlan:
     """``kind`` pack: values of type ``element`` [N,H,W,C], in memory in the order ``axes``, to int4 words of ``form``;
     unpack: such words to int8 values, or words of int32 sums to int32, [N,H,W,C]. Real values are compared with 15
-    thresholds, argument ``Prm``. Words of ``bits`` 8 hold int8 or, without a sign, uint8 values; reals are not rounded
-    to them here. Raises InvalidInput, Unsupported."""
+    thresholds, argument ``Prm``. Words of ``bits`` 8 hold int8 or, without a sign, uint8 values; of 255 thresholds a
+    real value is compared with the one that is nearest. Raises InvalidInput, Unsupported."""
 
     kind: str
     form: str
@@ -47,7 +49,7 @@ class ConversionPlan:
         allowed: tuple[str, ...] = PACKED_FROM if self.kind == PACK else UNPACKED_TO
         if self.bits == 8:
             one = "int8" if self.signed else "uint8"
-            allowed = (one,) if self.kind == PACK else (one, "int32")
+            allowed = (one, *REALS) if self.kind == PACK else (one, "int32")
         if self.element not in allowed:
             raise InvalidInput(f"values of {self.element}: allowed to {self.kind}: {', '.join(allowed)}")
         if self.kind == UNPACK and (self.axes != NHWC or isinstance(self.words, StripsForm)):
@@ -104,6 +106,11 @@ class ConversionPlan:
             return "uint32", self.values * BYTES[self.element] // 4
         return _SCALARS[self.element], self.values
 
+    @property
+    def parameters(self) -> int:
+        """Numbers of the argument ``Prm``, which real values need."""
+        return STEPS + 1 if self.bits == 4 else BYTE_STEPS + 2
+
     @cached_property
     def launch(self) -> Launch:
         """Grid, block and arguments."""
@@ -114,5 +121,5 @@ class ConversionPlan:
         read, written = (values, words) if self.kind == PACK else (words, values)
         arguments = [Argument("A", *read[0], "in", read[1]), Argument("Out", *written[0], "out", written[1])]
         if self.element in REALS:
-            arguments.append(Argument("Prm", "float32", (STEPS + 1,), "in", "thresholds"))
+            arguments.append(Argument("Prm", "float32", (self.parameters,), "in", "thresholds"))
         return Launch(ENTRY, (ceil_div(self.work, THREADS), 1, 1), (THREADS, 1, 1), 0, tuple(arguments))

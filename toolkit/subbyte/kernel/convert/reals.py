@@ -1,0 +1,98 @@
+"""Real values on their way to words: loaded, read as binary32, and rounded to one of 256 values.
+
+A byte has 255 thresholds, too many to compare with all. So the quotient says where to look, computed in binary32, which
+is off by less than a hundredth; the one threshold there decides, and the result is as exact as with all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tvm.script import tirx as T
+
+from subbyte.kernel.convert.bytes import named_place, offset_of, thread_of
+from subbyte.kernel.convert.forms import Place
+from subbyte.kernel.convert.plan import BYTE_STEPS, THREADS, ConversionPlan
+from subbyte.tirx import instructions as op
+from subbyte.tirx.emit import bind, every, registers, when
+
+_HALF_EXPONENT = 0x7C00
+_SCALE_HALF = 2.0**112
+"""What the bits of a binary16 number, read as those of a binary32 one, are too small by: the exponents' biases are 15
+and 127. The product is exact, of denormal numbers too."""
+
+
+def quantize_bytes(plan: ConversionPlan, buffers: Mapping[str, Any]) -> None:
+    """Four real values to a word; 0 beyond the tensor."""
+    index, s = thread_of(plan), plan.shape
+    with when(plan.work % THREADS == 0 or index < plan.work):
+        place = named_place(plan.words.at(index, plan.axes != "nhwc"))
+        word = registers("packed", 1)
+        T.buffer_store(word, T.uint32(0), [0])
+        if plan.together:
+            with when(every([place.n < s.n, place.c < s.c])):
+                raw = loaded_together(plan, buffers["A"], place)
+                for j in range(plan.word_values):
+                    _put(plan, word, j, element(plan, raw, j), buffers["Prm"])
+        else:
+            first = bind("first", offset_of(plan, place))
+            for j in range(plan.word_values):
+                with when(every([place.n < s.n, place.c + j < s.c])):
+                    value = buffers["A"][first + j * plan.strides.c]
+                    _put(plan, word, j, bits_of(plan, value), buffers["Prm"])
+        T.buffer_store(buffers["Out"], word[0], [place.word])
+
+
+def _put(plan: ConversionPlan, word: Any, j: int, bits: Any, parameters: Any) -> None:
+    """Value ``j`` of a word, from the bits of a real number."""
+    least = -128 if plan.signed else 0
+    real, quotient = registers("real", 1, "float32"), registers("quotient", 1, "float32")
+    T.buffer_store(real, real_of(plan, bits), [0])
+    T.buffer_store(quotient, real[0] * parameters[BYTE_STEPS] * parameters[BYTE_STEPS + 1], [0])
+    low, high = T.float32(least), T.float32(least + BYTE_STEPS - 1)
+    # What is no number is not above the least value, and becomes it.
+    T.buffer_store(quotient, T.Select(quotient[0] > low, quotient[0], low), [0])
+    T.buffer_store(quotient, T.Select(quotient[0] < high, quotient[0], high), [0])
+    below = bind("below", T.cast(quotient[0] - low, "int32"))
+    code = below + T.Select(real[0] >= parameters[below], T.int32(1), T.int32(0)) + T.int32(least)
+    T.buffer_store(word, word[0] | (T.cast(code, "uint32") & T.uint32(255)) << T.uint32(8 * j), [0])
+
+
+def loaded_together(plan: ConversionPlan, values: Any, place: Place) -> Any:
+    """The neighbouring channels of a word, by loads of up to 16 bytes."""
+    count = plan.group_bytes // 4
+    raw, first = registers("raw", count), bind("first", offset_of(plan, place) // plan.word_values * count)
+    if count == 2:
+        op.load8(raw, 0, values.ptr_to([first]), in_place=True)
+    else:
+        for part in range(0, count, 4):
+            op.load16(raw, part, values.ptr_to([first + part]), "activations")
+    return raw
+
+
+def element(plan: ConversionPlan, raw: Any, j: int) -> Any:
+    """Value ``j`` of the words that were loaded: a sign-extended integer, or the bits of a real number."""
+    if plan.element == "int8":
+        return (T.cast(raw[j // 4], "int32") << T.int32(24 - j % 4 * 8)) >> T.int32(24)
+    if plan.element == "float32":
+        return raw[j]
+    return (raw[j // 2] >> T.uint32(16)) if j % 2 else (raw[j // 2] & T.uint32(0xFFFF))
+
+
+def bits_of(plan: ConversionPlan, value: Any) -> Any:
+    """The bits of a real number that was read alone."""
+    return T.reinterpret("uint32", value) if plan.element == "float32" else T.cast(value, "uint32")
+
+
+def real_of(plan: ConversionPlan, bits: Any) -> Any:
+    """The number that bits stand for, as binary32. No conversion rounds."""
+    if plan.element == "float32":
+        return T.reinterpret("float32", bits)
+    if plan.element == "bfloat16":
+        return T.reinterpret("float32", bits << T.uint32(16))
+    wide = T.reinterpret("float32", (bits & T.uint32(0x7FFF)) << T.uint32(13)) * T.float32(_SCALE_HALF)
+    special = T.uint32(0x7F800000) | ((bits & T.uint32(0x3FF)) << T.uint32(13))  # infinity, and what is no number
+    magnitude = T.Select((bits & T.uint32(_HALF_EXPONENT)) == T.uint32(_HALF_EXPONENT), special,
+                         T.reinterpret("uint32", wide))  # fmt: skip
+    return T.reinterpret("float32", magnitude | ((bits & T.uint32(0x8000)) << T.uint32(16)))
