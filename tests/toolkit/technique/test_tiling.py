@@ -14,7 +14,9 @@ from subbyte.families.mma.plan import plan
 from subbyte.kernel import Kernel
 from subbyte.technique import tiling
 from subbyte.technique.tiling import Tiling, WarpTile
+from subbyte.technique.topics import explained
 from subbyte.workload import ConvWorkload
+from subbyte.workload import workload as parsed
 
 CASES = [
     (ConvWorkload(8, 8, 8, 64, 64, 3, 3, 1), MmaConfig(2, 2, 4, 4), "sm_80"),
@@ -22,6 +24,9 @@ CASES = [
     (ConvWorkload(8, 11, 10, 64, 64, 5, 3, 2, 2), MmaConfig(1, 2, 2, 4, chunk=2), "sm_80"),
     (ConvWorkload(8, 12, 12, 64, 64, 3, 3, 2, 1, 2), MmaConfig(2, 1, 2, 4, chunk=2, split_channels=2), "sm_80"),
     (ConvWorkload(8, 7, 7, 64, 32, 1, 1, 0), MmaConfig(1, 1, 1, 4), "sm_75"),
+    (parsed("n8h7w6c64k64r3s3p1:w8a8"), MmaConfig(2, 1, 2, 4, chunk=2), "sm_90a"),
+    (parsed("n8h6w6c64k64r3s3p1:w4a8"), MmaConfig(2, 1, 2, 4, chunk=4, split_channels=2), "sm_80"),
+    (parsed("n8h6w6c64k64r3s3p1:w4a4:signed.offset-z3"), MmaConfig(1, 1, 2, 4), "sm_80"),
 ]
 
 
@@ -40,7 +45,7 @@ def test_blocks_cover_every_row_and_channel_once(workload: ConvWorkload, config:
     assert rows == Counter(range(record.padded[0]))
     channels = [record.block(0, block).gemm_columns for block in range(record.column_blocks)]
     assert [c for first, count in channels for c in range(first, first + count)] == list(range(record.padded[1]))
-    columns = [c for step in record.steps for first in step.columns for c in range(first, first + 32)]
+    columns = [c for step in record.steps for first in step.columns for c in range(first, first + record.block_depth)]
     assert sorted(columns) == list(range(record.padded[2]))
 
 
@@ -116,7 +121,7 @@ def test_text_and_json() -> None:
 
 
 @pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="the emulator needs a C++ compiler")
-@pytest.mark.parametrize("case", [0, 3])
+@pytest.mark.parametrize("case", [0, 3, 5, 6])
 def test_the_kernel_issues_these_instructions_and_stores_these_tiles(
     emulated: Callable[..., Kernel], case: int
 ) -> None:
@@ -134,8 +139,10 @@ def test_the_kernel_issues_these_instructions_and_stores_these_tiles(
         assert issued == len(steps) * len(record.multiplies)
 
         def expected(owner: WarpTile) -> set[int]:
+            at = kernel.plan.output_word
             return {
-                4 * kernel.plan.output_word(group, record.rows[i].first + p, record.columns[j].first + q, column, image)
+                4 * (at(group, record.rows[i].first + p, record.columns[j].first + q, column, image) + word)
+                for word in range(kernel.plan.tile_words)
                 for p, q in (record.pixels[pixel] for pixel in owner.pixels)
                 if p < record.rows[i].outputs and q < record.columns[j].outputs
                 for column in owner.columns
@@ -145,3 +152,9 @@ def test_the_kernel_issues_these_instructions_and_stores_these_tiles(
         mine = set(stores["offset"][stores["warp"] == warp.number].tolist())
         assert mine == (expected(warp) if warp.share == 0 else set())
         assert mine != expected(record.warps[warp.number - 1]), "another warp's tile would not go unnoticed"
+
+
+def test_bytes_are_shown_without_a_configuration() -> None:
+    """The plain configuration has one block of channels, an instruction on bytes takes two."""
+    record = explained(Tiling, "n8h7w6c64k64r3s3p1:w8a8", arch="sm_80")
+    assert (record.shape, record.gemm, record.block_depth) == ((16, 8, 32), (336, 64, 576), 16)

@@ -14,6 +14,7 @@ from subbyte.kernel.choose import known_config
 from subbyte.kernel.kernel import Kernel
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
+from subbyte.workload.coverage import four_bits_alone
 
 if TYPE_CHECKING:
     from subbyte.spaces.configuration import Configuration
@@ -42,7 +43,11 @@ def planned(
 ) -> Plan:
     """The plan that a topic shows; it may turn out to be refused. Raises Unsupported when none is given or known."""
     if config is None:
-        config = family.plain if topic.plain else known_config(workload, arch, family)
+        config = family.plain
+        # The plain one is made for four bits: with others it may have too few blocks for an instruction.
+        others = four_bits_alone(workload) is not None and family.check(family.plan(workload, config, arch))
+        if not topic.plain or others:
+            config = known_config(workload, arch, family)
     return family.plan(workload, config, arch)
 
 

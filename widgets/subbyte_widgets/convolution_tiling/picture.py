@@ -113,7 +113,8 @@ def page_data(record: Tiling) -> dict[str, Any]:
             {"iteration": s.iteration, "share": s.share, "r": s.r, "s": s.s, "columns": s.columns,
              "blocks": s.channel_blocks} for s in record.steps
         ],
-        "size": {"h": w.h, "w": w.w, "depth": record.padded[2], "images": images, "tile": 8, "block": 32},
+        "size": {"h": w.h, "w": w.w, "depth": record.padded[2], "images": images, "tile": 8,
+                 "block": record.block_depth},
     }  # fmt: skip
 
 
@@ -141,7 +142,7 @@ def markers(record: Tiling, chosen: Selection, places: Geometry) -> dict[str, st
         (first + warp.columns[0] * 8, len(warp.columns) * 8),
         (first + warp.columns[multiply.column] * 8, 8),
     ]
-    depth = record.padded[2]
+    depth, one = record.padded[2], record.block_depth
     boxes: dict[str, Boxes] = {
         "out-tile": [(column.first, row.first, column.outputs, row.outputs)],
         "out-warp": [(column.first + q, row.first + p, 1, 1) for p, q in inside[1]],
@@ -151,12 +152,12 @@ def markers(record: Tiling, chosen: Selection, places: Geometry) -> dict[str, st
         "in-now": [(column.reads[q][step.s], row.reads[p][step.r], 1, 1) for p, q in inside[2]],
         "a-tile": [(0, start, depth, count) for start, count in whole],
         "a-warp": [(0, start, depth, count) for start, count in rows[1]],
-        "a-stage": [(c, start, 32, count) for c in stage for start, count in whole],
-        "a-now": [(c, start, 32, count) for c in step.columns for start, count in rows[2]],
+        "a-stage": [(c, start, one, count) for c in stage for start, count in whole],
+        "a-now": [(c, start, one, count) for c in step.columns for start, count in rows[2]],
         "b-tile": [(columns[0][0], 0, columns[0][1], depth)],
-        "b-stage": [(columns[0][0], c, columns[0][1], 32) for c in stage],
+        "b-stage": [(columns[0][0], c, columns[0][1], one) for c in stage],
         "b-warp": [(columns[1][0], 0, columns[1][1], depth)],
-        "b-now": [(columns[2][0], c, columns[2][1], 32) for c in step.columns],
+        "b-now": [(columns[2][0], c, columns[2][1], one) for c in step.columns],
         "c-tile": [(columns[0][0], start, columns[0][1], count) for start, count in whole],
         "c-warp": [(columns[1][0], start, columns[1][1], count) for start, count in rows[1]],
         "c-now": [(columns[2][0], start, columns[2][1], count) for start, count in rows[2]],

@@ -41,7 +41,7 @@ TOPICS: dict[str, Topic[InfoRecord]] = {
         "How the convolution becomes a matrix product, and how that is cut into blocks, warps and instructions.",
         "subbyte explain tiling resnet50.stage2@8 --set warp_col_tiles=2 --block 3,1",
         Tiling,
-        _of_four_bits(lambda plan, block=(0, 0): tiling(plan)),
+        lambda plan, block=(0, 0): tiling(plan),
         (_BLOCK,),
         plain=True,
         said=with_block,

@@ -3,9 +3,9 @@
 Source: Choi et al. 2022 (arXiv 2202.06819), section 2.1 and Figures 1 and 2. Everything is read off the same
 :class:`subbyte.families.mma.plan.Plan` that the generated kernel is written with. The matrix product is ``[M, N, K]`` =
 (output pixels times images, output channels, kernel offsets times input channels). Its rows are ordered by (group of 8
-images, output row, output column, image), its columns by (32-channel block, kernel row, kernel column, channel): the
-order in which the kernel's operands lie in memory. A block tile is a rectangle of pixels, so its rows are *runs*, one
-for each row of the rectangle.
+images, output row, output column, image), its columns by (block of 32 channels, or of 16 with 8 bits, kernel row,
+kernel column, channel): the order in which the kernel's operands lie in memory. A block tile is a rectangle of pixels,
+so its rows are *runs*, one for each row of the rectangle.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from subbyte.families.mma.plan import Plan
 from subbyte.families.mma.rules import why_not
 from subbyte.info_record import InfoRecord, Table, columns_text, grid_text
 from subbyte.workload import ConvWorkload
-from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK
+from subbyte.workload.conv import BATCH_GROUP
 
 Run = tuple[int, int]
 """First and number of consecutive rows, columns or positions."""
@@ -69,7 +69,7 @@ class Step:
     r: int
     s: int
     channel_blocks: tuple[int, ...]
-    """Blocks of 32 input channels that one instruction takes together."""
+    """Blocks of input channels that one instruction takes together."""
     columns: tuple[int, ...]
     """First column of the lowered matrix for each of them."""
 
@@ -110,7 +110,7 @@ class Tiling(InfoRecord):
     arch: str
     instruction: str
     shape: tuple[int, int, int]
-    """Rows, columns and depth of one matrix instruction, in int4 values."""
+    """Rows, columns and depth of one matrix instruction, in values of the activations' type."""
     gemm: tuple[int, int, int]
     """M, N and K of the matrix product, true sizes."""
     padded: tuple[int, int, int]
@@ -136,6 +136,11 @@ class Tiling(InfoRecord):
     """Matrix instructions of the whole kernel."""
     useful: float
     """Share of the multiplications that the convolution asks for; the rest falls on edges and padded channels."""
+
+    @property
+    def block_depth(self) -> int:
+        """Input channels of a block, which lie together: 32 of four bits, 16 of eight."""
+        return self.workload.precision.activations.block
 
     def block(self, tile: int = 0, column_block: int = 0) -> BlockTile:
         """The block with these coordinates in the launch grid. Raises InvalidInput when there is none."""
@@ -231,7 +236,8 @@ def _record(plan: Plan) -> Tiling:
     down, across = plan.pixel_tiles
     blocks = w.batch_groups * down * across * plan.column_blocks
     steps, multiplies, warps = _steps(plan), _multiplies(plan), _warps(plan)
-    shape = (8 * atom.pixels, 8, CHANNEL_BLOCK * atom.blocks)
+    depth = w.precision.activations.block
+    shape = (8 * atom.pixels, 8, depth * atom.blocks)
     instructions = blocks * len(multiplies) * len(steps) * len(warps) // config.split_channels
     return Tiling(
         workload=w,
@@ -242,8 +248,8 @@ def _record(plan: Plan) -> Tiling:
         gemm=(w.n * w.p * w.q, w.k, w.r * w.s * w.c),
         padded=(
             w.batch_groups * BATCH_GROUP * w.p * w.q,
-            w.filter_blocks * CHANNEL_BLOCK,
-            w.r * w.s * w.channel_blocks * CHANNEL_BLOCK,
+            plan.filters,
+            w.r * w.s * w.channel_blocks * depth,
         ),
         groups=w.batch_groups,
         tile=plan.tile,
@@ -294,7 +300,7 @@ def _multiplies(plan: Plan) -> tuple[Multiply, ...]:
 
 def _steps(plan: Plan) -> tuple[Step, ...]:
     w, config, together = plan.workload, plan.config, plan.atom.blocks
-    part = config.chunk // config.split_channels
+    part, depth = config.chunk // config.split_channels, w.precision.activations.block
     found = []
     for iteration in range(plan.iterations):
         first_row, chunk = plan.step(iteration)
@@ -302,7 +308,7 @@ def _steps(plan: Plan) -> tuple[Step, ...]:
             blocks = tuple(chunk * config.chunk + block + i for i in range(together))
             for tap in range(plan.taps_staged):
                 r, s = first_row + tap // w.s, tap % w.s
-                columns = tuple(((b * w.r + r) * w.s + s) * CHANNEL_BLOCK for b in blocks)
+                columns = tuple(((b * w.r + r) * w.s + s) * depth for b in blocks)
                 found.append(Step(iteration, block // part, r, s, blocks, columns))
     return tuple(found)
 
