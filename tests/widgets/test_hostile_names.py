@@ -27,6 +27,7 @@ def test_no_name_in_an_error_becomes_an_element(view: str) -> None:
     assert not views.injected(page, plain)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("kind", views.CHARTS, ids=lambda kind: kind.__name__)
 def test_no_name_in_a_chart_becomes_an_element(kind: type) -> None:
     page, plain = (views.page_of_chart(kind, name) for name in (NAME, views.PLAIN))

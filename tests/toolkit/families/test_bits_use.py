@@ -224,6 +224,7 @@ def loops(text: str) -> list[str]:
     return ["\n".join(lines[labels[to[1]] : number]) for number, to in jumps if to and labels[to[1]] < number]
 
 
+@pytest.mark.deep
 def test_windows_are_counted_beside_the_products_not_between_them() -> None:
     """A warpgroup of its own has the bit counts; the loop with the products has none."""
     knobs = {"tile_rows": 3, "counted": 1, "consumers": 1}
@@ -323,6 +324,9 @@ def test_configurations_are_read_back() -> None:
     ("layer", "words"),
     [
         ("resnet50.stage2@64:w2a2", "an int4 kernel holds these values too and needs"),
+        ("resnet50.stage2@64:w1a4", "an int4 kernel (w4a4:signed.unsigned) holds these values too and needs"),
+        ("resnet50.stage2@8:w2a4", "an int4 kernel (w4a4:signed.unsigned) holds these values too and needs"),
+        ("resnet50.stage3@64:w1a4", ""),  # faster than the int4 kernel
         ("n8h4w4c64k64r3s3p1:w2a3", "; 6 one-bit products for each product: of a large product int8 was faster"),
         ("n8h4w4c64k64r3s3p1:w1a8o1:bipolar.signed", ""),
         ("resnet50.stage3@8:w1a1", ""),

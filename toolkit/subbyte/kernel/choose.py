@@ -22,6 +22,7 @@ from subbyte.families.registry import (
     family_of,
     finding_zeros,
     newest_first,
+    tried_in_order,
     usual,
     who_fuses,
 )
@@ -36,8 +37,8 @@ from subbyte.numerics.fusion import SEPARATOR, Fusion
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
-from subbyte.workload.coverage import dense_types, four_bits_alone, int4_twin
-from subbyte.workload.operand import DENSE
+from subbyte.workload.coverage import FOUR_BITS, dense_types, four_bits_alone, int4_twin
+from subbyte.workload.operand import DENSE, Operand
 from subbyte.workload.precision import INT4
 from subbyte.workload.sparsity import FOUND, with_sparsity
 
@@ -134,13 +135,8 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
 
 def _expected(workload: ConvWorkload, arch: Arch, family: str) -> Family:
     """The family whose kernel is to be expected for a layer."""
-    asked = _first_families(workload, arch, family)
+    asked = tried_in_order(workload, arch, family)
     return next((one for one in asked if not (one.special and one.hopeless(workload, arch))), asked[0])
-
-
-def _first_families(workload: ConvWorkload, arch: Arch, family: str) -> list[Family]:
-    """The families asked for: those that lead, then that with the newest instruction."""
-    return sorted(newest_first(family), key=lambda one: not one.leads(workload, arch))
 
 
 def _nobody(workload: ConvWorkload, arch: Arch, family: str, output: str | None, reads: str, writes: str) -> list[str]:
@@ -156,7 +152,7 @@ def _nobody(workload: ConvWorkload, arch: Arch, family: str, output: str | None,
 def _why_not_fused(workload: ConvWorkload, arch: Arch, family: str, output: str) -> str:
     """Why the first kernel that would be tried does not fuse what an output names."""
     fusion = Fusion.of(output)
-    first = _first_families(workload, arch, family)
+    first = tried_in_order(workload, arch, family)
     able = [one for one in first if one.can_fuse(fusion) and not one.hopeless(workload, arch)]
     for config in (config for one in able for config in islice(one.candidates(workload, arch), 1)):
         try:
@@ -269,7 +265,7 @@ def _in_order(
     def fits(one: Family, config: Configuration) -> bool:
         return _fits(one, workload, config, arch, output, {"A": reads, "Out": writes})
 
-    wanted = [one for one in _first_families(workload, arch, family) if one.hopeless(workload, arch) is None]
+    wanted = [one for one in tried_in_order(workload, arch, family) if one.hopeless(workload, arch) is None]
     recorded = _recorded(workload, arch, output)
     twin = int4_twin(workload)
     if not recorded and twin is not None:
@@ -367,25 +363,26 @@ def _side(other: Configuration, beside: Configuration) -> str:
 
 def _what_wins(plan: Plan, arch: Arch) -> str:
     """Where kernels on bit planes are not the fastest way to these sums: what is, or is expected to be."""
-    workload = plan.workload
-    types = workload.precision
+    workload, types = plan.workload, plan.workload.precision
     if four_bits_alone(workload) is None or arch.name != RECORDED_ON:
         return ""
     products = types.weights.bits * types.activations.bits
     recorded = recorded_best()
     own, other = recorded.get(workload.spec), recorded.get(replace(workload, precision=INT4).spec)
-    sides = ((types.weights, INT4.weights), (types.activations, INT4.activations))
-    holds = all(w.least <= v.least and v.largest <= w.largest for v, w in sides) and types.pad_value == 0
-    if (
-        holds
-        and other is not None
-        and (products >= MANY if own is None else other["microseconds"] < own["microseconds"])
-    ):
-        return f"; an int4 kernel holds these values too and needs {other['microseconds']:.2f} us (recorded)"
+    fits = types.pad_value == 0 and _within(types.weights, INT4.weights)
+    held = [one for one in FOUR_BITS if fits and _within(types.activations, one)]
+    ours = own["microseconds"] if own else float("inf") if products >= MANY else 0.0
+    if held and other is not None and other["microseconds"] < ours:
+        of, on = ("", "") if held[0] == INT4.activations else (" (w4a4:signed.unsigned)", " on int4 values")
+        return f"; an int4 kernel{of} holds these values too and needs {other['microseconds']:.2f} us (recorded{on})"
     if products >= MANY and not plan.atom.name.startswith(BYTES):
         many = f"{products} one-bit products for each product"
         return f"; {many}: of a large product int8 was faster from {MANY} on (recorded)"
     return ""
+
+
+def _within(values: Operand, wider: Operand) -> bool:
+    return wider.least <= values.least and values.largest <= wider.largest
 
 
 def _not_covered(workload: ConvWorkload, arch: Arch, family: str, failed: list[str]) -> Unsupported:
