@@ -347,3 +347,13 @@ def test_only_codes_that_are_bytes_are_multiplied_whole() -> None:
         subbyte.build(layer, kernel.config.with_values({"whole_values": 1}), "sm_90a", output="int32")
     x, w, _ = random_operands(kernel, 1)
     np.testing.assert_array_equal(kernel.run(x, w, device="emulator"), subbyte.reference(layer, x, w))
+
+
+def test_rows_that_are_padded_beyond_their_filter_do_not_run_on() -> None:
+    """Between rows lie ``pad`` pixels, as many as a filter of as much more than one column reads."""
+    layer = subbyte.workload("n1h2w3c32k5r3s1p1:w1a1")
+    kernel = subbyte.compile(layer, output="int32")
+    x, w, _ = random_operands(kernel, 1)
+    np.testing.assert_array_equal(kernel.run(x, w, device="emulator"), subbyte.reference(layer, x, w))
+    with pytest.raises(Unsupported, match="an output row has 5: it is padded by more"):
+        subbyte.build(layer, BitsConfig(channels=32, consumers=1, run_on=1), "sm_90a", output="int32")

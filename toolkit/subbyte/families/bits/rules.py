@@ -63,6 +63,8 @@ def sizes(plan: BitsPlan) -> str | None:
         return f"tiles: {config.channels} output channels of a layer with {w.k}"
     if config.run_on and w.stride > 1:
         return "tiles: run_on needs stride 1: pixels of two rows are not equally far apart"
+    if config.run_on and w.q > plan.pitch:
+        return f"tiles: run_on takes {plan.pitch} pixels from row to row, an output row has {w.q}: it is padded by more"
     if config.row_parts > 1 and (reason := _parts_of_rows(plan)):
         return reason
     if config.tile_rows % config.turn_rows or (config.turn_rows > 1 and config.run_on):
