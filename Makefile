@@ -93,7 +93,7 @@ test-browser: env ## JupyterLab in a real Chromium
 
 test-jupyter: env ## notebooks and browser tests in one run: each notebook is executed once
 	@echo "== notebooks and browser tests"
-	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(PYTEST) -n $(JOBS) --dist loadfile --no-loadscope-reorder --durations 20 -m "(notebook or browser) and not deep" tests/test_notebooks.py tests/browser
+	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(PYTEST) -n 2 --dist loadgroup --durations 20 -m "(notebook or browser) and not deep" tests/test_notebooks.py tests/browser
 
 test-gpu: env ## the tests that need an NVIDIA GPU
 	@$(PYTEST) -m gpu

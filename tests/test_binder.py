@@ -89,6 +89,7 @@ def test_what_runs_when_the_image_is_built_succeeds(checkout: Path) -> None:
     assert len(re.findall("Signing notebook", done.stdout)) == len(list((checkout / "notebooks").glob("*.ipynb")))
 
 
+@pytest.mark.deep
 def test_a_broken_package_stops_the_build(checkout: Path) -> None:
     broken = checkout / "broken"
     shutil.copytree(checkout, broken, ignore=shutil.ignore_patterns("broken", "prefix", "__pycache__"))

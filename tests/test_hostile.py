@@ -38,8 +38,18 @@ def test_the_harness_names_what_came_of_a_case(kind: str, case: Case) -> None:
     assert harness.attempt(case).kind == kind
 
 
-@pytest.mark.parametrize("area", harness.AREAS)
-def test_a_sample_of_each_area_ends_well(area: str) -> None:
-    tally = harness.try_area(area, every=97, most=12)
+STARTS_PROCESSES = ("environments", "imports", "interrupts", "emulator_runs")
+"""Areas whose cases take up to a second each."""
+
+
+@pytest.mark.parametrize(
+    ("area", "most"),
+    [
+        *((area, 4 if area in STARTS_PROCESSES else 12) for area in harness.AREAS),
+        *(pytest.param(area, 12, marks=pytest.mark.deep) for area in STARTS_PROCESSES),
+    ],
+)
+def test_a_sample_of_each_area_ends_well(area: str, most: int) -> None:
+    tally = harness.try_area(area, every=97, most=most)
     assert tally.tried
     assert not tally.bad, "\n".join(f"{outcome.kind}: {text:.200}: {outcome.detail}" for text, outcome in tally.bad)

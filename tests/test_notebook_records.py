@@ -35,7 +35,12 @@ def test_a_record_ran_on_a_gpu_without_an_error(name: str) -> None:
     path, notebook, facts = RECORDS[name]
     assert notebook_records.problems(notebook, facts) == []
     assert path.name.startswith(Path(name).stem)
-    assert facts["device"].split()[-1].lower() in path.name
+    assert notebook_records.card(facts["device"]) in path.name
+
+
+def test_the_file_name_of_a_record_names_the_card() -> None:
+    names = ("NVIDIA H200", "NVIDIA H100 80GB HBM3", "NVIDIA GeForce RTX 4090", "Tesla T4", "NVIDIA Thing")
+    assert [notebook_records.card(name) for name in names] == ["h200", "h100", "4090", "t4", "thing"]
 
 
 def test_what_was_timed_has_its_samples() -> None:

@@ -42,6 +42,7 @@ IN_JUPYTERLAB = pytest.param(NOTEBOOKS[0], marks=pytest.mark.deep)
 
 
 @pytest.mark.notebook
+@pytest.mark.xdist_group("notebooks")
 @pytest.mark.parametrize("path", [IN_JUPYTERLAB, *NOTEBOOKS[1:]], ids=lambda path: path.stem)
 def test_notebook_runs(path: Path, executed: Callable[[Path], Path]) -> None:
     notebook = nbformat.read(executed(path), as_version=4)

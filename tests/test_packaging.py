@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import zipfile
@@ -25,10 +26,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that the wheel was installed into, without its dependencies."""
+    """A folder with the wheel's files where an installer puts them, without its dependencies."""
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(folder)]
-    subprocess.run([*command, str(wheel)], check=True)
+    with zipfile.ZipFile(wheel) as files:
+        files.extractall(folder)
     return folder
 
 
@@ -38,6 +39,15 @@ def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
     assert {top for top in tops if not top.endswith(".dist-info")} == {"subbyte", "subbyte_widgets"}
     assert not [name for name in names if "__pycache__" in name]
     assert any(name.endswith("licenses/LICENSE") for name in names)
+
+
+def test_nothing_is_installed_into_jupyterlab(wheel: Path) -> None:
+    """No extension, no entry point, no data files: anywidget's comm is all that a host needs."""
+    with zipfile.ZipFile(wheel) as files:
+        names = files.namelist()
+        entries = next(files.read(name).decode() for name in names if name.endswith("entry_points.txt"))
+    assert not [name for name in names if ".data/" in name or "labextension" in name or "nbextension" in name]
+    assert re.findall(r"^\[(.*)\]$", entries, re.MULTILINE) == ["console_scripts"]
 
 
 def test_every_data_file_travels(wheel: Path) -> None:

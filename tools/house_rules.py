@@ -73,11 +73,11 @@ def _names(node: ast.AST) -> list[str]:
     if isinstance(node, ast.Constant):
         return [node.value] if isinstance(node.value, str) and re.fullmatch(r"[\w.:/-]+", node.value) else []
     if isinstance(node, ast.Compare):
-        texts = [one.value for one in (node.left, *node.comparators) if isinstance(one, ast.Constant)]
-        about = any("family" in ast.unparse(one) for one in (node.left, *node.comparators))
-        return [
-            f"warp_family {text!r}" for text in texts if about and isinstance(text, str) and text not in ("", "auto")
-        ]
+        sides = (node.left, *node.comparators)
+        said = (one.value for one in sides if isinstance(one, ast.Constant))
+        texts = [text for text in said if isinstance(text, str) and text not in ("", "auto")]
+        about = texts and any("family" in ast.unparse(one) for one in sides)
+        return [f"warp_family {text!r}" for text in texts] if about else []
     given = (getattr(node, field, None) for field in ("id", "attr", "name", "arg"))
     return [name for name in given if isinstance(name, str)]
 

@@ -54,7 +54,7 @@ def record(path: Path, into: Path) -> dict[str, Any]:
         seconds = time.perf_counter() - started
         measured = json.loads(raw.read_text(encoding="utf-8"))
     del run.cells[0]
-    slug = gpu.name.split()[-1].lower()
+    slug = card(gpu.name)
     facts = {
         "notebook": path.name, "device": gpu.name, "arch": gpu.arch, "driver": gpu.driver_version,
         "cuda": gpu.cuda_version, "date": date, "seconds": round(seconds, 1), "processors": _processors(),
@@ -65,6 +65,12 @@ def record(path: Path, into: Path) -> dict[str, Any]:
     (into / f"{path.stem}.{slug}.ipynb").write_text(nbformat.writes(slim) + "\n", encoding="utf-8")
     (into / f"{path.stem}.{slug}.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     return facts
+
+
+def card(name: str) -> str:
+    """The part of a GPU's name that stands in file names: h200, or h100 of "NVIDIA H100 80GB HBM3"."""
+    words = name.lower().split()
+    return next((word for word in words if any(sign.isdigit() for sign in word)), words[-1])
 
 
 def _processors() -> int:

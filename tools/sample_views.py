@@ -28,12 +28,13 @@ VIEWS = {
     ".sb-im2col": "SparseIm2col()",
     ".sb-surface": "SpeedSurface(SURFACE)",
     ".sb-bars": "LayerBars('alexnet@1')",
+    ".sb-charts": "ChartChoice({one: plot(ABLATION, kind=one) for one in ('accumulated', 'shapley', 'sharing')})",
     ".sb-origin": "LayerOrigin('resnet50.stage5@8')",
 }
 """How each view is made, by the class of its root element in a page."""
 START = """import os, psutil, subbyte
 from subbyte.measure.replay import ReplayRunner
-from subbyte import space, sparse
+from subbyte import analysis, space, sparse
 from subbyte.technique.load_steps import load_steps
 from subbyte.technique.tiling import tiling
 from subbyte.tune.study import Study
@@ -43,6 +44,7 @@ KERNEL = subbyte.build("n8h7w7c32k32r3s3p1")
 LOADS = [load_steps("n8h9w9c32k32r3s3p1", SMALL)]
 RECORD = Study(space("resnet50.stage5@8", "sm_90a"), "random", seed=1).run(ReplayRunner("resnet50.stage5@8"), trials=40)
 SURFACE = sparse.speed_map("gemm256", activations=(0.1, 0.3, 0.6, 1), weights=(0.1, 0.4, 1))
+ABLATION = [analysis.recorded_ablation(subbyte.workload(f"resnet50.stage{n}@8").spec, "NVIDIA H200") for n in (2, 5)]
 made = {}"""
 """What must be run before one of them is made."""
 

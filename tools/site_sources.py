@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import shutil
@@ -15,12 +16,16 @@ import yaml
 from site_pages import PAGE
 
 from subbyte.html import Markup, element
+from subbyte_widgets.charts.static import drawable, page_svg, scoped_style
+from subbyte_widgets.charts.style import MIME as CHART
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = Path(__file__).resolve().parent / "site_files"
 LESSONS, HOWTO, API = "lessons", "howto", "api"
 WORDS = {"GLOSSARY.md": "glossary.md", "CHANGELOG.md": "changelog.md"}
 """Pages of the repository that are pages of the site."""
+CHARTS = "chart-svg"
+"""Class of the charts in pages: drawn in the page itself, so that they have its theme."""
 LIVE = """The lessons are the project's notebooks as they ran when this site was built. Their views are alive; to change
 code, shapes and kernels, run the notebooks with `make lab`."""
 
@@ -31,8 +36,8 @@ def write_sources(notebooks: Mapping[str, nbformat.NotebookNode], folder: Path, 
     for place in (LESSONS, HOWTO, API, "_static"):
         (folder / place).mkdir(exist_ok=True)
     shutil.copy(FILES / "conf.py", folder)
-    for name in ("site.css", "site.js"):
-        shutil.copy(FILES / name, folder / "_static")
+    shutil.copy(FILES / "site.js", folder / "_static")
+    write(folder / "_static/site.css", site_style())
     where = places(notebooks)
     for name, notebook in notebooks.items():
         nbformat.write(lesson(notebook, where), folder / LESSONS / f"{name}.ipynb")
@@ -52,6 +57,11 @@ def write_sources(notebooks: Mapping[str, nbformat.NotebookNode], folder: Path, 
 def write(path: Path, text: str) -> None:
     """A page's text in its place."""
     path.write_text(text, encoding="utf-8")
+
+
+def site_style() -> str:
+    """The styles of the site's pages and of the charts in them."""
+    return (FILES / "site.css").read_text(encoding="utf-8") + scoped_style(CHARTS) + "\n"
 
 
 def places(notebooks: Mapping[str, Any]) -> dict[str, str]:
@@ -91,6 +101,12 @@ def shown(data: Mapping[str, Any]) -> dict[str, Any]:
     """The one form of an output that a page shows."""
     if PAGE in data:
         return {"text/html": frame(data[PAGE], data.get("text/html", ""), "../")}
+    if CHART in data and drawable(data[CHART]):
+        said = re.search(r' alt="([^"]*)"', data["text/html"])
+        words = html.unescape(said[1]) if said else ""
+        return {
+            "text/html": element("figure", Markup(page_svg(data[CHART], words, CHARTS, live=False)), class_="chart")
+        }
     for kind in ("text/html", "image/svg+xml", "image/png"):
         if kind in data:
             return {kind: data[kind]}

@@ -17,7 +17,7 @@ from pathlib import Path
 import nbformat
 from notebooks import find
 from site_builder import execute
-from site_sources import FILES, LESSONS, heading, lesson, write
+from site_sources import FILES, LESSONS, heading, lesson, site_style, write
 from student import for_students
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,8 +31,9 @@ def write_slides(notebooks: Mapping[str, nbformat.NotebookNode], folder: Path) -
     for place in (LESSONS, "_static"):
         (folder / place).mkdir(exist_ok=True)
     shutil.copy(FILES / "slides_conf.py", folder / "conf.py")
-    for name in ("site.css", "site.js", "slides.css"):
+    for name in ("site.js", "slides.css"):
         shutil.copy(FILES / name, folder / "_static")
+    write(folder / "_static/site.css", site_style())
     for name, notebook in notebooks.items():
         made = lesson(for_students(notebook, f"{name}.ipynb"), {})
         made.metadata["language_info"] = {

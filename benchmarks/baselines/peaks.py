@@ -4,7 +4,8 @@
     python benchmarks/baselines peaks --check    # exit status 1 when that file is out of date
 
 One record for each GPU: the newest of its name. Instructions of int4 convolutions go into ``tops``, one-bit ones into
-``binary_tops``; variants of where an operand lies stay in the record.
+``binary_tops``; variants of where an operand lies stay in the record. Instructions on 2:4 weights are in records of
+their own, ``results/sparse/atoms-*.json``, and go into ``sparse_tops``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from benchmarks.shared.command import RESULTS, ROOT, answering, parser_of
 
 RECORDS = RESULTS
 TARGET = ROOT / "toolkit" / "subbyte" / "device" / "peaks.json"
-_VARIANTS = (".shared", ".unpacked")
+_VARIANTS = (".shared", ".unpacked", ".streamed")
+_SPARSE = ".wgmma.sp."
 
 
 def peaks_of(record: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -52,6 +54,13 @@ def document(folder: Path = RECORDS) -> str:
     for path in sorted(folder.glob("atoms-*.json"), key=lambda path: json.loads(path.read_text())["date"]):
         record = json.loads(path.read_text(encoding="utf-8"))
         devices[record["device"]["name"]] = peaks_of(record, path.name)
+    for path in sorted(folder.glob("sparse/atoms-*.json"), key=lambda path: json.loads(path.read_text())["date"]):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        known = devices.get(record["device"]["name"])
+        if known is not None:
+            rows = [row for row in record["atoms"] if _SPARSE in row["atom"] and not row["atom"].endswith(_VARIANTS)]
+            known["sparse_tops"] = {row["atom"]: round(row["tops"], 1) for row in rows}
+            known["provenance"] += f"; 2:4 weights: benchmarks/results/sparse/{path.name}"
     return json.dumps({"schema": 1, "devices": dict(sorted(devices.items()))}, indent=2) + "\n"
 
 

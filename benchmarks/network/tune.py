@@ -78,9 +78,10 @@ from subbyte.measure.noise import rank_interleaved
 from subbyte.records.landscape import Landscape, find_landscape
 from subbyte.records.result import Measured
 from subbyte.tune import Study, read_log
-from subbyte.workload import ConvWorkload
+from subbyte.workload import ConvWorkload, ceil_div
 
 AT_ONCE = 6
+"""Most studies of one GPU that take turns."""
 BATCH = 16
 SEEDS = 12
 """Configurations by estimate that a search of the wgmma space begins with, behind those that are known."""
@@ -176,7 +177,7 @@ def part(args: argparse.Namespace) -> int:
     search = Search(args, runner, pool, known, needs_of(args.record), wanted)
     turns = Turns(search.begin)
     with runner, pool:
-        together(AT_ONCE, lambda: logged(args, lambda: search.work(turns)))
+        together(shared_out(len(wanted), args.gpus), lambda: logged(args, lambda: search.work(turns)))
         search.report(turns)
         mine = list(dict.fromkeys(going.task.workload for going in turns.begun))
         layers = [*mine, *(one for one in dict.fromkeys(task.workload for task in wanted) if one not in mine)]
@@ -184,6 +185,11 @@ def part(args: argparse.Namespace) -> int:
             going.study.close()
         together(2, lambda: logged(args, lambda: [remeasure(args, one, runner) for one in layers if may(args, one)]))
     return 0
+
+
+def shared_out(studies: int, gpus: int) -> int:
+    """How many studies take turns on a GPU: no more than its share, else another GPU and its builders stand idle."""
+    return max(1, min(AT_ONCE, ceil_div(studies, gpus)))
 
 
 def together(count: int, work: Callable[[], Any]) -> None:

@@ -3,8 +3,9 @@
     python benchmarks/operands pools --build FILE.jsonl        the texts (where TVM is)
     python benchmarks/operands pools FILE.jsonl RECORD.json    compares and times them
 
-ResNet-50 at batch 8 and 256: max-pooling behind the first layer, the mean of the last map, the last layer; beside
-each the convolution before it, as ``subbyte.compile`` takes it. Sides of a case are timed in turns, in two runs.
+ResNet-50 at batch 8 and 256: max-pooling behind the first layer, the mean of the last map, each of int4 and of uint8
+values, the last layer; beside each the convolution before it, as ``subbyte.compile`` takes it for int4. Sides of a case
+are timed in turns, in two runs.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ POOLS = {
     "max 3x3/2": (Pooling("max", 3, 2, 1), (112, 112, 64), "resnet50.conv1"),
     "mean of the map": (Pooling.over(7, 7), (7, 7, 2048), "resnet50.stage5.expand1x1"),
 }
+SIDES = {"pool": "int4", "pool uint8": "uint8"}
+"""Types of the values that are pooled, by the name of the side."""
 LINEAR = (2048, 1000)
 
 
@@ -75,10 +78,11 @@ def texts(batches: Sequence[int] = BATCHES) -> list[dict[str, Any]]:
     lines = []
     for batch in batches:
         for name, (pooling, sizes, before) in POOLS.items():
-            pool = pooling.kernel((batch, *sizes))
             case = f"{name} @{batch}"
-            lines.append({"side": "pool", "label": case, "family": "", "pool": pool_kernel_text(pool),
-                          "cuda": pool.cuda})  # fmt: skip
+            for side, operand in SIDES.items():
+                pool = pooling.kernel((batch, *sizes), operand=operand)
+                lines.append({"side": side, "label": case, "family": "", "pool": pool_kernel_text(pool),
+                              "cuda": pool.cuda})  # fmt: skip
             lines.append(_line("layer before", case, subbyte.compile(f"{before}@{batch}")))
         last = subbyte.compile(linear(batch, *LINEAR), output="int32")
         lines.append(_line("fully connected", f"last layer @{batch}", last))
@@ -114,4 +118,4 @@ def expected(kernel: PoolKernel) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, 
     wl, one = kernel.workload, kernel.pooling
     x = random_values(wl.precision.activations, (wl.n, wl.h, wl.w, wl.c), np.random.default_rng(1))
     assert one.stride is not None
-    return x, pooling_reference(x, one.kind, one.size, one.stride, one.padding, one.count_padding)
+    return x, pooling_reference(x, one.kind, one.size, one.stride, one.padding, one.count_padding, one.ceil_mode)

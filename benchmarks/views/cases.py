@@ -93,6 +93,15 @@ CASES = [
         ".sb-bars", ".sb-bars-svg", ".sb-bars-svg .panel", BACK_AND_FORTH, ("Home",), ("chosen",),
     ),
     Case(
+        "chart choice", "4 charts of 4 layers",
+        "import subbyte\nfrom subbyte import analysis\nfrom subbyte_widgets import ChartChoice, plot\n"
+        "specs = [subbyte.workload(f'resnet50.stage{n}@8').spec for n in (2, 3, 4, 5)]\n"
+        "found = [analysis.recorded_ablation(spec, 'NVIDIA H200') for spec in specs]\n"
+        "charts = {n: plot(found, kind=n) for n in ('accumulated', 'marginal', 'shapley', 'sharing')}",
+        "view = ChartChoice(charts)\nview",
+        ".sb-charts", ".sb-charts-svg", ".sb-charts-svg .panel", BACK_AND_FORTH, ("Home",), ("chosen",),
+    ),
+    Case(
         "layer origin", "a floor and three sources",
         "from subbyte_widgets import LayerOrigin",
         "view = LayerOrigin('resnet50.stage2@8')\nview",

@@ -20,11 +20,13 @@ expect.set_options(timeout=PATIENCE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything in this folder carries the marker."""
+    """Everything in this folder carries the marker, and runs in one process where notebooks do in another: one server,
+    one Chromium, one page of JupyterLab for all."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.browser)
+            item.add_marker(pytest.mark.xdist_group("browser"))
 
 
 def found_browser() -> str:

@@ -1,4 +1,4 @@
-"""The duplicate map in JupyterLab: what is drawn, clicked and stepped through equals the toolkit's record."""
+"""The duplicate map: what is drawn, clicked and stepped through equals the toolkit's record."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from subbyte.technique.duplicates import Duplicates, duplicates
+from subbyte_widgets import DuplicateMap
 
 WORKLOAD, TILE = "n8h56w56c64k64r3s3p1", (1, 4)
 CELL = f"from subbyte_widgets import DuplicateExplorer\nDuplicateExplorer({WORKLOAD!r}, {TILE}, selected=13)"
@@ -97,17 +98,27 @@ def differences(drawn: dict[str, Any], record: Duplicates, selected: int = -1) -
 
 
 @pytest.fixture(scope="module")
-def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
-    """The explorer in a running notebook."""
+def tab(open_view: Callable[..., Any], record: Duplicates) -> Any:
+    """A page with the view."""
+    one = open_view(DuplicateMap(record, selected=13), ".sb-map-svg.chosen", width=1000, script=NOTED)
+    one.page.wait_for_function("document.querySelector('.sb-map canvas').sbWritten?.length")
+    return one
+
+
+@pytest.fixture(scope="module")
+def running(open_tab: Callable[..., Any], lab: Any) -> Any:
+    """The explorer, whose sliders ask the kernel, in a running notebook."""
     one = open_tab()
     one.open_notebook(lab.write("map.ipynb", CELL))
     one.page.evaluate(f"() => {{ {NOTED} }}")
     one.run_cell(0)
     one.page.wait_for_selector(".sb-map-svg")
+    click(one, "lowered", 13)
+    one.page.keyboard.press("Escape")
     return one
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def record() -> Duplicates:
     """What must be drawn."""
     return duplicates(WORKLOAD, TILE)
@@ -185,18 +196,19 @@ def test_arrow_keys_walk_both_pictures(tab: Any, record: Duplicates) -> None:
     wait_until(tab, record)
 
 
-def test_sliders_change_the_tile_and_the_counts(tab: Any) -> None:
-    slide(tab, "tile height", "ArrowRight")
-    wait_until(tab, duplicates(WORKLOAD, (2, 4)))
-    slide(tab, "tile width", "Home")
-    wait_until(tab, duplicates(WORKLOAD, (2, 1)))
-    slide(tab, "stride", "ArrowRight")
-    wait_until(tab, duplicates(WORKLOAD + "u2", (2, 1)))
-    slide(tab, "stride", "Home")
-    slide(tab, "tile height", "Home")
+@pytest.mark.deep
+def test_sliders_change_the_tile_and_the_counts(running: Any) -> None:
+    slide(running, "tile height", "ArrowRight")
+    wait_until(running, duplicates(WORKLOAD, (2, 4)))
+    slide(running, "tile width", "Home")
+    wait_until(running, duplicates(WORKLOAD, (2, 1)))
+    slide(running, "stride", "ArrowRight")
+    wait_until(running, duplicates(WORKLOAD + "u2", (2, 1)))
+    slide(running, "stride", "Home")
+    slide(running, "tile height", "Home")
     for _ in range(3):
-        slide(tab, "tile width", "ArrowRight")
-    wait_until(tab, duplicates(WORKLOAD, TILE))
+        slide(running, "tile width", "ArrowRight")
+    wait_until(running, duplicates(WORKLOAD, TILE))
 
 
 def test_the_labels_are_painted(tab: Any) -> None:
@@ -209,18 +221,25 @@ def test_the_labels_are_painted(tab: Any) -> None:
     assert tab.page.evaluate(BLANK) == 0
 
 
-def test_labels_follow_the_width_and_the_theme(tab: Any) -> None:
-    colours = """() => {
-      const canvas = document.querySelector(".sb-map canvas");
-      const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-      return [canvas.width, data.filter((_, i) => i % 4 === 0 && data[i + 3] > 200).reduce((a, b) => a + b, 0)];
-    }"""
-    wide, light = tab.page.evaluate(colours)
-    with tab.dark():
-        tab.page.wait_for_function(f"(light) => ({colours})()[1] > 1.3 * light", arg=light)  # bright on a dark ground
+COLOURS = """() => {
+  const canvas = document.querySelector(".sb-map canvas");
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  return [canvas.width, data.filter((_, i) => i % 4 === 0 && data[i + 3] > 200).reduce((a, b) => a + b, 0)];
+}"""
+
+
+@pytest.mark.deep
+def test_labels_follow_the_theme(running: Any) -> None:
+    _, light = running.page.evaluate(COLOURS)
+    with running.dark():  # bright on a dark ground
+        running.page.wait_for_function(f"(light) => ({COLOURS})()[1] > 1.3 * light", arg=light)
+
+
+def test_labels_follow_the_width(tab: Any) -> None:
+    wide, _ = tab.page.evaluate(COLOURS)
     tab.page.evaluate("() => { document.querySelector('.sb-map').style.maxWidth = '740px'; }")
     tab.settle()
-    assert tab.page.evaluate(colours)[0] == 740 < wide
+    assert tab.page.evaluate(COLOURS)[0] == 740 < wide
     assert tab.page.evaluate(BLANK) == 0
     tab.page.evaluate("() => { document.querySelector('.sb-map').style.maxWidth = ''; }")
 
@@ -232,29 +251,32 @@ def test_every_hatch_has_its_pattern(tab: Any) -> None:
     assert tab.page.evaluate(missing) == 0
 
 
-def test_at_the_end_of_a_slider_the_picture_stays_and_says_why(tab: Any, record: Duplicates) -> None:
+@pytest.mark.deep
+def test_at_the_end_of_a_slider_the_picture_stays_and_says_why(running: Any, record: Duplicates) -> None:
     top = "document.querySelector('.sb-map-svg').getBoundingClientRect().top + window.scrollY"
-    before = tab.page.evaluate(top)
+    before = running.page.evaluate(top)
     for name in ("kernel", "tile height", "tile width"):
-        slide(tab, name, "End")
-    note = tab.page.locator(".note", has_text="tile width 16 was asked, ")
+        slide(running, name, "End")
+    note = running.page.locator(".note", has_text="tile width 16 was asked, ")
     note.wait_for(state="visible")
     assert "choose a smaller tile" in note.text_content()
     width = int(note.text_content().split("asked, ")[1].split()[0])
-    tab.page.locator(".widget-slider", has_text="tile width").get_by_text(str(width), exact=True).wait_for()
-    height = int(tab.page.locator(".widget-slider", has_text="tile height").locator(".widget-readout").text_content())
+    running.page.locator(".widget-slider", has_text="tile width").get_by_text(str(width), exact=True).wait_for()
+    height = int(
+        running.page.locator(".widget-slider", has_text="tile height").locator(".widget-readout").text_content()
+    )
     entries = duplicates(WORKLOAD.replace("r3s3", "r7s7"), (height, width)).entries  # too many to write in each
-    tab.page.wait_for_function(
+    running.page.wait_for_function(
         "(entries) => document.querySelectorAll('.sb-map-svg .lowered .cell').length === entries", arg=entries
     )
-    assert not tab.page.locator(".sb-map .problem").is_visible()
-    assert tab.page.evaluate(top) - before < 25, "two lines of the note, where one was free"
-    tab.picture("map_end", ".jp-OutputArea")
+    assert not running.page.locator(".sb-map .problem").is_visible()
+    assert running.page.evaluate(top) - before < 25, "two lines of the note, where one was free"
+    running.picture("map_end", ".jp-OutputArea")
     for name, steps in (("kernel", 2), ("tile height", 0), ("tile width", 3)):
-        slide(tab, name, "Home")
+        slide(running, name, "Home")
         for _ in range(steps):
-            slide(tab, name, "ArrowRight")
-    wait_until(tab, record)
+            slide(running, name, "ArrowRight")
+    wait_until(running, record)
     assert not note.is_visible()
 
 
@@ -264,8 +286,6 @@ def test_a_key_press_is_painted_at_once(tab: Any, paints_at_once: Callable[..., 
 
 
 def test_a_page_without_a_kernel_is_alive(open_page: Callable[..., Any], record: Duplicates) -> None:
-    from subbyte_widgets import DuplicateMap
-
     page = open_page(DuplicateMap(record, selected=13), ".sb-map-svg.chosen", script=NOTED)
     page.wait_for_function("document.querySelector('.sb-map canvas').sbWritten?.length")
     assert not differences(page.evaluate(DRAWN), record, 13)

@@ -50,6 +50,7 @@ def follows_the_kernel(tab: Watched) -> None:
     page.wait_for_function(f"({LOADS})().startsWith('{loads} loads')")
 
 
+@pytest.mark.deep
 def test_notebook_7(watch: Callable[..., Watched], lab: Lab) -> None:
     tab = watch()
     tab.page.goto(f"{lab.base}/notebooks/{lab.write('seven.ipynb', CELL)}?token={lab.token}")

@@ -22,7 +22,8 @@ def test_a_machine_without_chromium_fails_with_one_sentence(
 
 def test_a_view_that_asks_the_network_or_breaks_is_noticed(open_tab: Callable[..., Any], lab: Any) -> None:
     tab = open_tab()
-    tab.page.goto(f"{lab.base}/lab?token={lab.token}")
+    if not tab.loaded:
+        tab.page.goto(f"{lab.base}/lab?token={lab.token}")
     tab.page.evaluate("() => fetch('http://192.0.2.1/x').catch(() => 0)")
     assert tab.outside == ["http://192.0.2.1/x"]
     with tab.page.expect_event("pageerror"):

@@ -43,6 +43,7 @@ def differences(rows: list[list[str]], config: Any, resources: Any) -> int:
     return sum(cell != one for cell, one in zip((rows[0][0], *rows[0][2:4]), wanted, strict=True))
 
 
+@pytest.mark.deep
 def test_a_knob_is_turned_and_the_kernel_checked(tab: Any) -> None:
     config = default_config(workload(NAME), "sm_90a")
     turned = config.with_values({"reorder_inner": 1 - config.reorder_inner})
@@ -57,6 +58,7 @@ def test_a_knob_is_turned_and_the_kernel_checked(tab: Any) -> None:
     assert differences(rows, turned, replace(resources, registers=resources.registers + 1)) == 1
 
 
+@pytest.mark.deep
 def test_a_refused_knob_says_why_and_cannot_be_built(tab: Any) -> None:
     known = space(NAME, "sm_90a")
     config = default_config(workload(NAME), "sm_90a")

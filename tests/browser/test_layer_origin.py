@@ -38,6 +38,7 @@ def tab(open_tab: Callable[..., Any], lab: Any, tmp_path_factory: pytest.TempPat
     return one
 
 
+@pytest.mark.deep
 def test_a_search_is_started_and_its_find_is_shown_as_own(tab: Any) -> None:
     tab.run_cell(0)
     tab.page.wait_for_selector(".sb-origin-svg")
@@ -64,6 +65,7 @@ def test_a_search_is_started_and_its_find_is_shown_as_own(tab: Any) -> None:
         tab.picture("origin.dark", ".jp-OutputArea")
 
 
+@pytest.mark.deep
 def test_stop_ends_a_search(tab: Any) -> None:
     tab.command("notebook:clear-all-cell-outputs")
     tab.run_cell(1)

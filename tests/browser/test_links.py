@@ -61,6 +61,7 @@ def says(tab: Any, selector: str, words: str, which: int = 0) -> None:
     tab.page.locator(f"{selector} .say").nth(which).filter(has_text=words).wait_for()
 
 
+@pytest.mark.deep
 def test_jslink_needs_no_kernel(tab: Any) -> None:
     """While the kernel's process stands still, a slider moves a view, and a view another one."""
     words = tab.page.locator(".jp-OutputArea-output", has_text="process ").last.text_content()
@@ -83,6 +84,7 @@ def test_jslink_needs_no_kernel(tab: Any) -> None:
         os.kill(kernel, signal.SIGCONT)
 
 
+@pytest.mark.deep
 def test_link_goes_through_the_kernel_both_ways(tab: Any) -> None:
     count = tab.page.locator(".sb-pack .count")
     for pressed, follower in ((0, 1), (1, 0)):
@@ -92,6 +94,7 @@ def test_link_goes_through_the_kernel_both_ways(tab: Any) -> None:
         count.nth(follower).filter(has_text=f"step {before + 1} of").wait_for()
 
 
+@pytest.mark.deep
 def test_interact_drives_a_view_and_observe_hears_of_it(tab: Any) -> None:
     handle(tab, "row").focus()
     before = value(tab, "row")

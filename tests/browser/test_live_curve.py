@@ -31,6 +31,7 @@ def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
     return one
 
 
+@pytest.mark.deep
 def test_points_arrive_and_the_drawing_is_the_record(tab: Any) -> None:
     tab.run_cell(0)
     tab.run_cell(1)
@@ -50,6 +51,7 @@ def test_points_arrive_and_the_drawing_is_the_record(tab: Any) -> None:
     tab.picture("curve", ".sb-curve")
 
 
+@pytest.mark.deep
 def test_stop_ends_a_running_study(tab: Any) -> None:
     tab.command("notebook:clear-all-cell-outputs")
     tab.run_cell(2)

@@ -53,7 +53,7 @@ def answered(tab: Any, exercises: int = 3) -> None:
     expect(solutions.locator("pre").first).to_be_hidden()
 
 
-@pytest.mark.sample("04_")
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("name", "drawn"),
     [
@@ -94,10 +94,10 @@ def test_the_search(opened: Opened) -> None:
     tab.picture("05_search", ".jp-Notebook")
 
 
-@pytest.mark.sample("06_")
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("name", "charts", "views"),
-    [("06_results", 15, ("sb-speed",)), ("07_your_own_layer", 1, ("sb-speed", "sb-access", "sb-tiling"))],
+    [("06_results", 3, ("sb-speed", "sb-charts")), ("07_your_own_layer", 1, ("sb-speed", "sb-access", "sb-tiling"))],
 )
 def test_results_and_ones_own_layer(name: str, charts: int, views: tuple[str, ...], opened: Opened) -> None:
     tab = opened(name, 18000)
@@ -135,6 +135,7 @@ def test_bits_and_planes(name: str, views: tuple[str, ...], exercises: int, open
     tab.picture(name, ".jp-Notebook")
 
 
+@pytest.mark.deep
 def test_a_binary_network(opened: Opened) -> None:
     tab = opened("12_binary_network", 9000)
     timeline = tab.page.locator(".sb-timeline")

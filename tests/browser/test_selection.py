@@ -31,6 +31,7 @@ ipywidgets.jslink((slider, "value"), (s, "trial"))
 seen = ipywidgets.Label()
 s.observe(lambda change: setattr(seen, "value", f"sees {change.new}"), "configuration")
 ipywidgets.VBox([slider, seen])""",
+    "found.plot()",
 )
 TEXT = "(selector) => document.querySelector(selector)?.textContent ?? ''"
 
@@ -121,6 +122,15 @@ def test_a_slider_linked_in_the_page_chooses_trials(tab: Any, trials: Any) -> No
     follows(tab, trials[tab.page.evaluate(SLIDER)].config)
 
 
+def test_a_chart_is_drawn_sends_nothing_and_survives_a_change_of_theme(tab: Any) -> None:
+    chart = tab.page.locator(".js-plotly-plot:has(.main-svg)")
+    chart.wait_for()
+    assert len(chart.locator(".gtitle").first.text_content()) > 20, "it says what it finds"
+    assert chart.locator('[data-title*="hare"], [data-title*="cloud"]').count() == 0
+    with tab.dark():
+        assert chart.bounding_box()["height"] > 150
+
+
 SLIDER = "() => Number(document.querySelector('.noUi-handle').getAttribute('aria-valuenow'))"
 
 
@@ -160,6 +170,7 @@ RUN_SECOND = """() => {
 }"""
 
 
+@pytest.mark.deep
 def test_six_views_are_drawn_in_two_seconds(
     open_tab: Callable[..., Any], lab: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

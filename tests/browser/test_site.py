@@ -46,9 +46,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "built"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def tab(chromium: Any, site: Path) -> Iterator[Watched]:
-    """A tab that may read files and nothing else."""
+    """A tab that may read files and nothing else, for all tests: errors of any page fail at the end."""
     with reading(chromium, site / "index.html", 1100, 900) as one:
         yield one
 
@@ -112,6 +112,7 @@ def test_paper_and_browsers_without_scripts_show_the_pictures(tab: Watched, site
     tab.page.emulate_media(media="print")
     assert still.is_visible()
     assert still.evaluate("(image) => image.naturalWidth") > 500
+    tab.page.emulate_media(media="screen")
 
 
 def test_the_theme_is_that_of_the_system_until_it_is_switched(tab: Watched, site: Path) -> None:
@@ -131,6 +132,8 @@ def test_the_theme_is_that_of_the_system_until_it_is_switched(tab: Watched, site
             break
         tab.page.wait_for_timeout(20)
     assert inside.evaluate(ground) == light
+    tab.page.evaluate("() => localStorage.clear()")
+    tab.page.emulate_media(color_scheme="light")
 
 
 def test_search_finds_a_word_of_a_lesson_and_of_the_reference(tab: Watched, site: Path) -> None:
@@ -142,11 +145,12 @@ def test_search_finds_a_word_of_a_lesson_and_of_the_reference(tab: Watched, site
     tab.page.locator("#search-results li", has_text="subbyte.kernel").first.wait_for()
 
 
-@pytest.mark.parametrize("page", ["index", "lessons/00_first", "api/subbyte.kernel", "glossary", "gallery"])
-def test_a_phone_shows_it_without_scrolling_sideways(tab: Watched, site: Path, page: str) -> None:
+def test_a_phone_shows_it_without_scrolling_sideways(tab: Watched, site: Path) -> None:
     tab.page.set_viewport_size({"width": 390, "height": 800})
-    tab.page.goto((site / f"{page}.html").as_uri())
-    assert tab.page.evaluate("document.documentElement.scrollWidth") <= 390
+    for page in ("index", "lessons/00_first", "api/subbyte.kernel", "glossary", "gallery"):
+        tab.page.goto((site / f"{page}.html").as_uri())
+        assert tab.page.evaluate("document.documentElement.scrollWidth") <= 390, page
+    tab.page.set_viewport_size({"width": 1100, "height": 900})
 
 
 def test_a_view_with_a_problem_keeps_its_sentence(tab: Watched, site: Path) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import subbyte
-from subbyte.analysis.landscape_view import landscape_map
+from subbyte.analysis.landscape_view import landscape_map, landscape_points
 from subbyte.families import space
-from subbyte.records.landscape import Landscape
+from subbyte.records.landscape import Landscape, find_landscape
 from subbyte.records.result import Measured
 from subbyte_widgets import SpaceExplorer
 
@@ -95,6 +95,35 @@ def test_the_map_is_the_record_and_a_mutated_one_is_noticed(tab: Any, landscape:
     assert differences(landscape) == 0
     results = {**landscape.results, landscape.best[0]: Measured(1000.0)}
     assert differences(Landscape.from_results(space(NAME, "sm_90a"), results, {"name": "none"})) == 1
+
+
+def test_what_all_share_is_folded_away_and_a_drag_keeps_a_range(open_view: Callable[..., Any]) -> None:
+    known = subbyte.landscape(find_landscape(subbyte.workload("resnet50.stage2@8"), "sm_90a", "wgmma"))
+    tab = open_view(SpaceExplorer(known), ".sb-space td", height=1100)
+    view, canvas = tab.page.locator(".sb-space"), tab.page.locator(".sb-space canvas")
+    folded = view.locator(".folded")
+    names = landscape_points(known).constant
+    assert names
+    assert [one.split()[0] for one in folded.locator("span").inner_text().partition(": ")[2].split(", ")] == list(names)
+    before = canvas.bounding_box()
+    axes = [name for name in landscape_points(known).knobs if name not in names]
+    x = 34 + axes.index("segments") / len(axes) * (before["width"] - 100)
+    tab.page.mouse.move(before["x"] + x, before["y"] + 20)
+    tab.page.mouse.down()
+    tab.page.mouse.move(before["x"] + x, before["y"] + 60)
+    tab.page.mouse.up()
+    tab.settle()
+    fast = [one for i, one in known.results.items() if known.config(i).segments == 56 and isinstance(one, Measured)]
+    kept = f"Kept by segments: {len(fast)}, the fastest {min(one.microseconds for one in fast):.2f}"
+    assert view.locator(".kept span").inner_text().startswith(kept)
+    assert canvas.bounding_box() == before, "nothing moves when a range is kept"
+    folded.locator("button").click()
+    tab.settle()
+    tab.page.locator(".sb-space .lines").focus()
+    for _ in range(2 + len(names)):
+        tab.page.keyboard.press("ArrowRight")
+    assert folded.locator("button").inner_text() == "Fold their axes away"
+    tab.picture("space_unfolded", ".sb-space")
 
 
 def test_ten_thousand_configurations_are_painted_at_once(

@@ -105,6 +105,7 @@ def test_pause_holds_and_stop_ends(tab: Any) -> None:
     assert tab.page.evaluate(COUNT) < 2000
 
 
+@pytest.mark.deep
 def test_a_thousand_trials_of_a_replay_are_painted_soon(tab: Any, capsys: pytest.CaptureFixture[str]) -> None:
     run(tab, 6, 7)
     tab.page.wait_for_function(f"({COUNT})() === 1000")
@@ -128,6 +129,7 @@ def test_a_page_without_a_kernel_shows_the_record(open_page: Callable[..., Any])
     page.locator(".sb-monitor .say", has_text="proposed as").wait_for()
 
 
+@pytest.mark.deep
 def test_stop_ends_the_first_wait_of_a_kernel(open_tab: Callable[..., Any], lab: Any) -> None:
     """Run All, as most people do: the view is drawn while the next cell waits already."""
     waiting = "view.wait(60)\nprint(f'ended with {len(view.sources[0].trials)} trials, running: {view.running}')"

@@ -93,6 +93,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a few kernels of each shape")
     parser.add_argument("--family", choices=("both", "wgmma"), default="both")
     parser.add_argument("--variants", action="store_true", help="the design variants alone, for sanitize.py")
+    parser.add_argument("--only", default="", help="only kernels whose name begins so")
     parser.add_argument("--texts", action="store_true", help="write CUDA texts, which compile_kernels.py compiles")
     parser.add_argument("--workers", type=int, default=2, help="processes that build (default 2)")
     args = parser.parse_args()
@@ -105,7 +106,7 @@ def main() -> int:
 
     with ProcessPoolExecutor(args.workers, get_context("fork")) as pool:
         wanted = list(variants()) if args.variants else wanted_kernels(args.arch, args.quick, args.family == "both")
-        made = pool.map(partial(one, arch=args.arch), wanted)
+        made = pool.map(partial(one, arch=args.arch), (named for named in wanted if named[0].startswith(args.only)))
         lines = limited([line for line in made if line is not None], 3 if args.quick else 9)
         if args.texts:
             write_texts(args.folder, lines)
@@ -125,7 +126,7 @@ def wanted_kernels(arch: str, quick: bool, both: bool) -> list[Named]:
     """What to build, of both families or of the wgmma family alone, in the order of the tests."""
     rng = np.random.default_rng(0)
     wanted = [named for spec in SHAPES for named in warp_kernels(workload(spec), arch, rng)] if both else []
-    wanted += bytes_and_zero_points() if both else ()
+    wanted += (named for named in bytes_and_zero_points() if both and (arch == "sm_90a" or "wgmma" not in named[0]))
     if arch == "sm_90a":
         random = (
             drawn(8 if quick else DRAWN),
@@ -182,7 +183,7 @@ def one(named: Named, arch: str) -> dict | None:
     line = {
         "name": name, "workload": describe_workload(found), "config": plan.config.to_dict(), "key": plan.config.key,
         "launch": plan.launch.to_dict(), "output": plan.output, "options": options,
-        "clip": list(options.get("clip", (-8, 7))), "arch": arch, "cubin": text,
+        "clip": list(plan.clip), "arch": arch, "cubin": text,
     }  # fmt: skip
     if name.startswith(PROBED) and (name != "mma family" or found.spec in SHAPES[:2]):
         line["cubin_text"] = digest(text)

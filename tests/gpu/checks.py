@@ -21,8 +21,9 @@ from subbyte.kernel import Kernel
 from subbyte.kernel.execute import compared, expected_layer, random_operands, random_residual
 from subbyte.kernel.operands import activation_words, output_values, parameter_words, weight_words
 from subbyte.numerics import Requantization, Thresholds, random_output, random_values, reference, to_nhwc_words
+from subbyte.sparse.patterns import prune
 from subbyte.workload import ConvWorkload
-from subbyte.workload.operand import Operand
+from subbyte.workload.operand import BLOCKS, Operand
 
 TIMEOUT_S = 5.0
 POISON = 0xA5
@@ -39,7 +40,9 @@ def fills(wl: ConvWorkload, rng: np.random.Generator):
 
 
 def with_zeros(operand: Operand, w: np.ndarray) -> np.ndarray:
-    """``w`` [K,R,S,C] with the zeros that an N:M sparse type must have, from filter to filter at other places."""
+    """``w`` [K,R,S,C] with the zeros that a sparse type must have: of N:M from filter to filter at other places."""
+    if operand.live_percent is not None:
+        return prune(w, f"{BLOCKS}:{operand.share}")
     if operand.group is None:
         return w
     kept, among = operand.group
@@ -218,7 +221,7 @@ def repeated(wl: ConvWorkload, cubin: bytes, launch: Launch, clip: tuple[int, in
     by_name = {argument.name: argument for argument in launch.arguments}
     drawn = Requantization.random(wl, rng, wide=by_name["Prm"].form == "general")
     requant = Requantization(drawn.bias, drawn.multiplier, drawn.shift, clip)
-    w = with_zeros(wl.precision.weights, rng.integers(-8, 8, (wl.k, wl.r, wl.s, wl.c), np.int8))
+    w = random_values(wl.precision.weights, (wl.k, wl.r, wl.s, wl.c), rng)
     x = device.upload(random_words(wl, rng))
     size = by_name["Out"].nbytes
     together = 10 if size < 1 << 28 else 2

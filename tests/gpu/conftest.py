@@ -2,12 +2,14 @@
 
 Without a GPU ``-m gpu`` ends with one sentence and exit code 3. Tests of prebuilt kernels that passed are noted in the
 file that SUBBYTE_GPU_PASSED names, one by one, by the kernel's machine code; a later run with the same file leaves them
-out, and so goes on where one was stopped."""
+out, and so goes on where one was stopped. SUBBYTE_GPU_LOG names a file that gets a line of JSON for each test: when, on
+what, which kernel, what came out."""
 
 import hashlib
 import json
 import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,7 @@ from subbyte.measure.worker import Worker
 from subbyte.records.describe import workload_from_dict
 
 sys.path.append(str(Path(__file__).parent))  # prebuilt.py and checks.py, for the tests and for the processes they start
-VARIABLE, PASSED = "SUBBYTE_GPU_BUNDLE", "SUBBYTE_GPU_PASSED"
+VARIABLE, PASSED, LOG = "SUBBYTE_GPU_BUNDLE", "SUBBYTE_GPU_PASSED", "SUBBYTE_GPU_LOG"
 KEYS = pytest.StashKey()
 """By node id: how a test of a prebuilt kernel is named in the file of those that passed."""
 
@@ -78,7 +80,26 @@ def pytest_runtest_makereport(item, call):
     if key and report.when == "call" and report.passed:
         with open(os.environ[PASSED], "a", encoding="utf-8") as file:
             file.write(f"{key}\n")
+    if LOG in os.environ and (report.when == "call" or report.outcome != "passed"):
+        with open(os.environ[LOG], "a", encoding="utf-8") as file:
+            file.write(json.dumps(logged(item, report)) + "\n")
     return report
+
+
+def logged(item, report):
+    """A line of the log. Of a failure the last line of its report says why."""
+    gpu, entry = detect()[0], (item.callspec.params.get("entry") if hasattr(item, "callspec") else None)
+    line = {
+        "date": time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime()), "gpu": gpu.name, "driver": gpu.driver_version,
+        "test": item.nodeid.split("/")[-1], "outcome": report.outcome, "seconds": round(report.duration, 3),
+        **dict(report.user_properties),
+    }  # fmt: skip
+    if entry is not None:
+        line |= {
+            "kernel": entry["name"], "workload": workload_from_dict(entry["workload"]).spec, "output": entry["output"],
+            "machine_code": Path(entry["cubin"]).stem,
+        }  # fmt: skip
+    return line | ({"why": report.longreprtext.strip().splitlines()[-1:]} if report.outcome != "passed" else {})
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ SUBBYTE_CACHE) and, a saved chain, FOLDER/chain.safetensors.
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from functools import cache
@@ -23,6 +24,14 @@ SPECS = {
     "few": "n2h9w11c3k64r7s7p3u2",
     "large": "n64h14w14c256k256r3s3p1",
 }
+POOLS = {
+    "max, int4": (("max", 3, 2, 1), (8, 112, 112, 64), "int4"),
+    "max, uint8": (("max", 3, 2, 1, True, True), (9, 56, 55, 40), "uint8"),
+    "mean, int4": (("average", 3, 2, 1, False), (5, 14, 13, 70), "int4"),
+    "mean, int8": (("average", 3, 2, 1, True, True), (8, 14, 14, 256), "int8"),
+    "whole map, uint8": (("average", (17, 16), 1), (3, 17, 16, 48), "uint8"),
+}
+"""Pooling: what :class:`subbyte.Pooling` takes, sizes [N,H,W,C] and the type of the values."""
 REALS = ("float16", "bfloat16", "float32")
 PACKED = "nhwcnc"
 CHAIN = 4
@@ -78,6 +87,33 @@ def programs(name: str):
         yield from (quantizing(form, ends.takes, ARCH, element) for element in REALS)
 
 
+@cache
+def pooled(name: str):
+    """A pooling kernel, x over the whole range of its type, and what the independent reference gives."""
+    from subbyte import Pooling
+    from subbyte.numerics import random_values
+    from subbyte.numerics.pooling import pooling_reference
+
+    given, shape, operand = POOLS[name]
+    one = Pooling(*given)
+    kernel = one.kernel(shape, ARCH, operand)
+    x = random_values(kernel.workload.precision.activations, shape, np.random.default_rng(0))
+    return (
+        kernel,
+        x,
+        pooling_reference(x, one.kind, one.size, one.stride, one.padding, one.count_padding, one.ceil_mode),
+    )
+
+
+def pooling_programs(name: str):
+    """A pooling kernel with the conversions on either side."""
+    from subbyte.kernel.placed import ends_of
+
+    kernel = pooled(name)[0]
+    ends = ends_of(kernel, kernel)
+    yield from (kernel, ends.pack, ends.unpack)
+
+
 def chain():
     """Layers back to back, with their own weights."""
     from subbyte import Chain
@@ -100,11 +136,11 @@ def chain_right():
 
 
 def _every_program() -> int:
+    made = [*map(programs, SPECS), *map(pooling_programs, POOLS)]
     count = 0
-    for name in SPECS:
-        for program in programs(name):
-            assert program.cubin[:4] == b"\x7fELF"
-            count += 1
+    for program in itertools.chain.from_iterable(made):
+        assert program.cubin[:4] == b"\x7fELF"
+        count += 1
     return count
 
 

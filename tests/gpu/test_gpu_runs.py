@@ -65,6 +65,7 @@ def test_without_a_gpu_one_sentence():
     assert "passed" not in done.stdout
 
 
+@pytest.mark.deep
 def test_what_passed_is_left_out_as_long_as_its_kernel_is_the_same(tmp_path):
     text = (ROOT / "tests" / "gpu" / "conftest.py").read_text()
     assert "        detect()\n" in text

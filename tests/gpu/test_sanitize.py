@@ -158,6 +158,7 @@ def running_in(group):
     return found
 
 
+@pytest.mark.deep
 def test_the_missing_come_first_then_other_texts_then_what_did_not_end(folder):
     does(folder, cluster="hangs")
     run(folder)
@@ -222,6 +223,7 @@ def settled(folder):
     return list(json.loads(record.read_text())["tools"]["memcheck, as built"]) if record.exists() else []
 
 
+@pytest.mark.deep
 def test_what_was_settled_outlives_the_program(folder):
     does(folder, stem="hangs")
     command = [sys.executable, str(HERE / "sanitize.py"), str(folder), "--record", str(folder / "record.json"),

@@ -16,9 +16,11 @@ def wanted(entry):
     return entry["name"] in SHIPPED and not runs_a_thousand_times(entry)
 
 
-def test_every_element_of_the_layer(kernel, entry, guarded):
+def test_every_element_of_the_layer(kernel, entry, guarded, record_property):
     elements, wrong = guarded(
         checks.whole_layer, kernel.workload, entry["key"], entry["options"], kernel.cubin, timeout=150.0
     )
+    record_property("elements", elements)
+    record_property("wrong", wrong)
     assert not wrong
     assert elements >= kernel.workload.n * kernel.workload.k

@@ -14,6 +14,7 @@ import tensor_cases as cases
 import subbyte
 from subbyte.errors import InvalidInput
 from subbyte.kernel.convert.build import thresholds
+from subbyte.kernel.operands import activation_words
 from subbyte.numerics import quantize
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(240)]
@@ -70,6 +71,20 @@ def test_torch_words(torch, placed):
         found = placed(name)(words)
         assert found.dtype == torch.int32
         assert np.array_equal(kernel.unpack(found.cpu().numpy().view(np.uint32)), cases.right(name))
+
+
+@pytest.mark.parametrize("name", cases.POOLS)
+def test_pooling(torch, ready, name):
+    """Values in and out, and words in and out, of every type."""
+    kernel, x, right = cases.pooled(name)
+    layer = kernel.on_device()
+    given = torch.from_numpy(x).cuda()
+    assert np.array_equal(layer(given).cpu().numpy(), right)
+    words = torch.from_numpy(activation_words(kernel.argument("A"), kernel.workload, x).view(np.int32)).cuda()
+    assert np.array_equal(kernel.unpack(layer(words).cpu().numpy().view(np.uint32)), right)
+    wrong = given.clone()
+    wrong[0] = kernel.workload.precision.activations.least
+    assert not np.array_equal(layer(wrong).cpu().numpy(), right)
 
 
 def test_work_before_and_after_is_ordered(torch, placed):

@@ -28,8 +28,10 @@ def test_the_plain_kernel_equals_the_reference(folder, guarded, spec):
         assert guarded(checks.against_the_cpu, workload(spec), seed, timeout=60.0) == 0
 
 
-def test_every_run_gives_the_same_right_bits(kernel, guarded):
+def test_every_run_gives_the_same_right_bits(kernel, guarded, record_property):
     different = guarded(checks.repeated, kernel.workload, kernel.cubin, kernel.launch, kernel.clip, RUNS, timeout=90.0)
+    record_property("runs", RUNS)
+    record_property("different", different)
     assert different == {"alone": 0, "overlapping": 0}
 
 

@@ -13,7 +13,7 @@ DRAWN = random.Random(12)
 MOMENTS = [(name, DRAWN.uniform(0, 0.8)) for name in ("race", "tune") for _ in range(5)]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("name", "delay"), MOMENTS)
 def test_one_line_and_nobody_left(name, delay):
     interrupt(COMMANDS[name], delay)

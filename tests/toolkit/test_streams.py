@@ -19,8 +19,8 @@ def shell(line):
 
 @pytest.mark.parametrize(
     ("line", "reason"),
-    [("workloads >/dev/full", "cannot be written: No space left"), ("--help >/dev/full", "cannot be written: No space"),
-     ("workloads --json >&-", "is closed")],
+    [("workloads vgg16 >/dev/full", "cannot be written: No space left"),
+     ("--help >/dev/full", "cannot be written: No space"), ("workloads vgg16 --json >&-", "is closed")],
 )  # fmt: skip
 def test_an_output_that_cannot_be_written_is_one_line_and_3(line, reason):
     code, _, err = shell(line)

@@ -36,7 +36,7 @@ def made(case: Case) -> Any:
     return names["view"]
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample("bit product", "kernel reader")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_view_is_drawn_with_less_than_400_kb(case: Case) -> None:
     view = made(case)

@@ -38,7 +38,7 @@ from subbyte.errors import BrokenRecord, InvalidInput, MissingDependency
 from subbyte.measure.replay import ReplayRunner
 from subbyte.records.result import Failed, Measured
 from subbyte.tune import Landscape
-from subbyte_widgets import plot
+from subbyte_widgets import ChartChoice, plot
 from subbyte_widgets.charts import HOME
 from subbyte_widgets.charts.style import CONFIG, MIME, Chart, chart, colour
 
@@ -168,7 +168,8 @@ def test_speed_roofline_and_both_sides() -> None:
     for unit in ("microseconds", "tops"):
         for trace in both.plot(unit=unit).data:
             rows = [row for row in both.rows if row.side == trace.name]
-            assert list(trace.y) == [getattr(row, unit) for row in rows]
+            assert list(trace.x) == [getattr(row, unit) for row in rows]
+            assert [f"resnet50.{name}" for name in trace.y] == [row.workload for row in rows]
     other = replace(both, rows=tuple(replace(row, microseconds=2 * row.microseconds) for row in both.rows[:7]))
     assert other.plot().alternative != both.plot().alternative
 
@@ -317,6 +318,32 @@ def test_the_static_picture_holds_the_numbers(race: Race, landscape: Landscape, 
         lines.save(tmp_path / "b.svg")
 
 
+def test_a_choice_of_charts_reads_their_values(ablations: list[Ablation], landscape: Landscape) -> None:
+    view = ChartChoice({"taken away": plot(ablations, kind="marginal"), "spread": landscape.plot()})
+    factors = [factor for one in ablations for factor in one.marginal.values()]
+    assert [line.rpartition(": ")[2] for line in view.sentences] == [
+        f"{one.speed_up:.4g} ({one.low:.4g} to {one.high:.4g})" for one in factors
+    ]
+    drawn = ElementTree.fromstring(view.drawn())
+    numbered = {int(one.get("data-item", -1)): one.get("data-value") for one in drawn.iter() if one.get("data-item")}
+    assert [float(numbered[i] or 0) for i in range(len(factors))] == pytest.approx(
+        [f.speed_up for f in factors], rel=1e-5
+    )
+    view.chosen = 2
+    assert view.alternative == f"{view.charts['taken away'].alternative}. {view.sentences[2]}"
+    view.variant = "spread"
+    assert view.chosen == -1, "its bars are others"
+    assert len(view.sentences) == len(spread(landscape).bins)
+    assert view.alternative.startswith(landscape.plot().alternative)
+    assert "#777777" not in view.drawn(), "all ink is the page's"
+    for wrong, words in (
+        ({}, "give at least one"), ({"a": 3}, "'a' is a int; give what plot"), (3, "give charts by name"),
+        ({"lines": landscape.plot(kind="lines")}, "no static picture"),
+    ):  # fmt: skip
+        with pytest.raises(InvalidInput, match=words):
+            ChartChoice(wrong)  # type: ignore[arg-type]
+
+
 def test_long_titles_take_several_lines_in_both_pictures() -> None:
     words, below = "many words " * 15, "measured so and so; " * 9
     made = chart([go.Scatter(x=[1, 2], y=[3, 4])], words.strip(), below.strip(), x={"title": {"text": "x"}})
@@ -335,18 +362,17 @@ def test_without_a_package_one_sentence_says_which(ablations: list[Ablation], mo
     monkeypatch.setitem(sys.modules, "kaleido", None)
     with pytest.raises(MissingDependency, match="pip install kaleido"):
         ablations[0].plot().save(tmp_path / "a.png")
+
+
+def test_the_views_load_plotly_for_a_chart_alone_and_say_where_it_is_missing() -> None:
     code = (
-        "import sys; sys.modules['plotly'] = None\nimport subbyte, subbyte_widgets\n"
+        "import sys, subbyte, subbyte_widgets; print('plotly' in sys.modules); sys.modules['plotly'] = None\n"
         "from subbyte.errors import MissingDependency\n"
         "try: subbyte.landscape('resnet50.stage3@8').plot()\nexcept MissingDependency as problem: print(problem)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.startswith("False\n"), done.stderr
     assert "charts need plotly" in done.stdout, done.stderr
-
-
-def test_importing_the_views_does_not_load_plotly() -> None:
-    code = "import sys, subbyte_widgets; print('plotly' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
 
 
 def test_every_chart_is_a_chart(race: Race) -> None:

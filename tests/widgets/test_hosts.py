@@ -4,9 +4,6 @@ for nothing but its model and its element, and nothing to install in JupyterLab.
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -67,14 +64,3 @@ def test_a_view_is_one_module_that_needs_nothing_else(view: type[View]) -> None:
 )
 def test_a_module_that_needs_more_is_refused(change: str, words: str) -> None:
     assert words in " ".join(problems(f"{change}\n{module_of(VIEWS[0])}"))
-
-
-def test_nothing_is_installed_into_jupyterlab(repository: Path, tmp_path: Path) -> None:
-    """No extension, no entry point, no data files: anywidget's comm is all that a host needs."""
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(command, cwd=repository, check=True, capture_output=True)
-    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
-        names = wheel.namelist()
-        entries = next(wheel.read(name).decode() for name in names if name.endswith("entry_points.txt"))
-    assert not [name for name in names if ".data/" in name or "labextension" in name or "nbextension" in name]
-    assert re.findall(r"^\[(.*)\]$", entries, re.MULTILINE) == ["console_scripts"]

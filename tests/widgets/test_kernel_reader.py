@@ -86,6 +86,7 @@ def test_what_cannot_be_built_is_one_sentence() -> None:
     assert view.error == ""
 
 
+@pytest.mark.deep
 def test_a_technique_is_flipped() -> None:
     panel = KernelExplorer(LAYER)
     alone = panel.wait(120)
@@ -147,6 +148,7 @@ def test_an_edit_that_does_not_compile_is_told(kernels: tuple[subbyte.Kernel, su
     assert not editor.button.disabled
 
 
+@pytest.mark.deep
 def test_the_programs_of_instructions_are_read() -> None:
     view = KernelReader(atom_kernel("b1.m16n8k256.and"), atom_kernel("b1.m16n8k256.xor"))
     assert not view.error

@@ -320,6 +320,22 @@ def test_what_a_view_cannot_show_is_said() -> None:
     assert editor.error == ""
 
 
+def test_views_of_one_family_name_the_other() -> None:
+    s = Selection(LAYER, WARPGROUP)
+    tiles, layout, duplicates = ConvolutionTiling(selection=s), LayoutView(selection=s), DuplicateMap(selection=s)
+    lab = KernelLab(selection=s)
+    s.settle()
+    assert (duplicates.error, lab.error, lab.config) == ("", "", WARPGROUP)
+    for view in (tiles, layout):
+        assert "only kernels of the mma family" in view.error
+        assert WARPGROUP.key in view.error
+    s.configuration = OTHER
+    s.settle()
+    assert not tiles.error
+    assert not layout.error
+
+
+@pytest.mark.deep
 def test_the_other_family_is_shown_or_named() -> None:
     s = Selection(LAYER, WARPGROUP)
     assert s.configuration == WARPGROUP.key

@@ -12,7 +12,7 @@ import pytest
 import traitlets
 
 import subbyte
-from subbyte.analysis.landscape_view import knob_effects, landscape_map
+from subbyte.analysis.landscape_view import knob_effects, landscape_map, landscape_points
 from subbyte.errors import InvalidInput
 from subbyte.families import space
 from subbyte.records.landscape import Landscape
@@ -59,6 +59,19 @@ def test_the_page_gets_every_configuration(landscape: Landscape) -> None:
         record = [cell for row in landscape_map(landscape, x, y).cells for cell in row]
         assert cells["index"] == [cell.index for cell in record]
         assert cells["best"] == [cell.best and pytest.approx(cell.best, rel=1e-3) for cell in record]
+
+
+def test_axes_of_one_value_are_folded_away(landscape: Landscape) -> None:
+    points = landscape_points(landscape)
+    assert points.constant == ()
+    best = {index: landscape.results[index] for index in landscape.results if landscape.config(index).chunk == 2}
+    fewer = Landscape.from_results(space(NAME, "sm_90a"), best, {"name": "none"})
+    assert landscape_points(fewer).constant == ("chunk",)
+    view = SpaceExplorer(fewer)
+    assert view.points["constant"] == ["chunk"]
+    drawn = re.search(r'<path d="M([^M"]*)[^"]*" class="line l', view.to_svg())
+    assert drawn is not None
+    assert drawn[1].count("L") == len(points.knobs) - 1
 
 
 def test_ten_thousand_points_stay_small(many: Landscape, tmp_path: Path) -> None:
@@ -139,7 +152,7 @@ def test_what_cannot_be_shown_is_one_sentence(landscape: Landscape) -> None:
 
 
 def test_what_the_fastest_share_is_counted_from_the_record() -> None:
-    from subbyte.analysis.landscape_view import landscape_points, shared_by_fastest
+    from subbyte.analysis.landscape_view import shared_by_fastest
     from subbyte.records.landscape import landscape
 
     found = landscape("resnet50.stage5@8")

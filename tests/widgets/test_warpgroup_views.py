@@ -31,6 +31,7 @@ def record(landscape: Landscape) -> StudyRecord:
     return found
 
 
+@pytest.mark.deep
 def test_spaces_and_searches_are_drawn(landscape: Landscape, record: StudyRecord) -> None:
     for view in (SpaceExplorer(landscape), LiveCurve(record), TuningMonitor(record)):
         assert not view.error
@@ -40,6 +41,7 @@ def test_spaces_and_searches_are_drawn(landscape: Landscape, record: StudyRecord
     assert explorer.config == landscape.config(landscape.best[0])
 
 
+@pytest.mark.deep
 def test_a_trial_opens_in_the_other_views(landscape: Landscape, record: StudyRecord) -> None:
     bench = workbench(LAYER, record, landscape=landscape)
     bench.choosing["Tuning"].selected = 5

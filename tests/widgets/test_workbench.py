@@ -168,6 +168,7 @@ def test_a_search_that_cannot_begin_is_said(bench: Workbench) -> None:
     assert bench.shown[0] is bench.choosing["Space"]
 
 
+@pytest.mark.deep
 def test_studies_landscape_and_selection_are_taken() -> None:
     found = subbyte.landscape("resnet50.stage5@8")
     record = subbyte.tune("resnet50.stage5@8", runner="replay", landscape=found, trials=10, top_k=0).records[0]

@@ -11,7 +11,7 @@ from typing import Any
 import subbyte_widgets as widgets
 from hostile import samples
 from hostile.made_up import made_up
-from subbyte.analysis import Roofline, SpeedLimits
+from subbyte.analysis import Ablation, Roofline, SpeedLimits
 from subbyte.analysis.origin import Origin
 from subbyte.families.mma.config import MmaConfig
 from subbyte.kernel.edit import EditReport
@@ -122,6 +122,7 @@ def _layouts(name: str) -> View:
 VIEWS: dict[str, Callable[[str], Any]] = {
     "BitProduct": lambda name: widgets.BitProduct(bit_sum(samples.named(name, f"{SPEC}:w1a2"))),
     "BitmapStepper": lambda name: widgets.BitmapStepper(samples.sample(TileSteps, name)),
+    "ChartChoice": lambda name: widgets.ChartChoice({name: samples.sample(Ablation, name).plot()}),
     "ConvolutionTiling": _tiling,
     "DuplicateMap": lambda name: widgets.DuplicateMap(duplicates(samples.named(name, SPEC), (1, 4))),
     "FragmentExplorer": lambda name: _one("FragmentExplorer"),

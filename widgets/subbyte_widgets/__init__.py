@@ -3,6 +3,7 @@
 from subbyte_widgets._selection import Choice, Selection
 from subbyte_widgets.bit_product import BitProduct
 from subbyte_widgets.bitmap_stepper import BitmapStepper
+from subbyte_widgets.chart_choice import ChartChoice
 from subbyte_widgets.charts import plot
 from subbyte_widgets.convolution_tiling import ConvolutionTiling, TilingExplorer
 from subbyte_widgets.duplicate_map import DuplicateExplorer, DuplicateMap
@@ -31,6 +32,7 @@ from subbyte_widgets.workbench_view import Workbench, workbench
 __all__ = [
     "BitProduct",
     "BitmapStepper",
+    "ChartChoice",
     "Choice",
     "ConvolutionTiling",
     "DuplicateExplorer",

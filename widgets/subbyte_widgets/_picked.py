@@ -23,19 +23,32 @@ class Picker(View):
     data: traitlets.Dict[str, Any] = traitlets.Dict(help="The pictures and their sentences").tag(**PACKED)
     chosen = traitlets.Int(-1, help="The thing that is told of, -1 for none").tag(sync=True)
     variant = traitlets.Unicode("", help="Which picture is shown").tag(sync=True)
-    what = ""
-    """The record in words, before what is said of the chosen thing."""
+    what: str | Mapping[str, str] = ""
+    """The record in words, before what is said of the chosen thing; or that of each picture."""
 
-    def fill(
-        self, word: str, pictures: Mapping[str, str], says: Sequence[str], whole: str, what: str, row: int = 1
-    ) -> None:
-        """Show other pictures: an svg by name, a sentence for each thing, one of all of them."""
+    def fill(self, word: str, pictures: Mapping[str, str], says: Sequence[str] | Mapping[str, Sequence[str]],
+             whole: str | Mapping[str, str], what: str | Mapping[str, str], row: int = 1) -> None:  # fmt: skip
+        """Show other pictures: an svg by name, a sentence for each thing, one of all of them.
+
+        Where each picture has things of its own, ``says``, ``whole`` and ``what`` are given by picture.
+        """
         with self.hold_sync():
             self.what, self.error = what, ""
-            self.data = {"word": word, "pictures": dict(pictures), "says": list(says), "whole": whole, "row": row}
+            sentences = dict(says) if isinstance(says, Mapping) else list(says)
+            every = dict(whole) if isinstance(whole, Mapping) else whole
+            self.data = {"word": word, "pictures": dict(pictures), "says": sentences, "whole": every, "row": row}
             self.variant = self.variant if self.variant in pictures else next(iter(pictures))
-            self.chosen = min(self.chosen, len(says) - 1)
+            self.chosen = min(self.chosen, len(self.sentences) - 1)
             self._say(None)
+
+    @property
+    def sentences(self) -> list[str]:
+        """A sentence for each thing in the picture that is shown."""
+        return list(self._of("says"))
+
+    def _of(self, what: str) -> Any:
+        found = self.data[what]
+        return found[self.variant] if isinstance(found, dict) else found
 
     def drawn(self) -> str:
         """The picture that is shown, with the chosen thing marked."""
@@ -43,7 +56,7 @@ class Picker(View):
 
     @traitlets.validate("chosen")
     def _a_thing(self, proposal: Any) -> int:
-        last = len(self.data["says"]) - 1 if self.data else proposal.value
+        last = len(self.sentences) - 1 if self.data and self.variant else proposal.value
         return max(-1, min(last, proposal.value))
 
     @traitlets.validate("variant")
@@ -54,8 +67,15 @@ class Picker(View):
     @traitlets.observe("chosen")
     def _say(self, _change: Any) -> None:
         if self.data:
-            said = self.data["says"][self.chosen] if self.chosen >= 0 else self.data["whole"]
-            self.alternative = f"{self.what} {said}"
+            said = self.sentences[self.chosen] if self.chosen >= 0 else self._of("whole")
+            what = self.what if isinstance(self.what, str) else self.what[self.variant]
+            self.alternative = f"{what} {said}".strip()
+
+    @traitlets.observe("variant")
+    def _other_things(self, change: Any) -> None:
+        if self.data and isinstance(self.data["says"], dict) and change.old:
+            self.chosen = -1
+            self._say(None)
 
     def to_svg(self) -> str:
         """The picture that is shown, standing alone."""

@@ -1,13 +1,15 @@
 // Views of one record in several pictures in which things with numbers are chosen. `data`: `pictures`, an svg by name;
 // `word` before the buttons that choose one of them; `says`, a sentence for each thing; `whole`, what is said of all;
-// `row`: how far up and down arrow keys go. The text of a view's own file follows those of buttons and shell and this one.
+// both are given by picture where each has things of its own; `row`: how far up and down arrow keys go. The text of a view's own file follows those of buttons and shell and this one.
 
 function picker({ model, el, name }) {
   const data = () => model.get("data");
+  const says = () => (Array.isArray(data().says) ? data().says : data().says[model.get("variant")]);
+  const whole = () => (typeof data().whole === "string" ? data().whole : data().whole[model.get("variant")]);
   const FAR = 5; // Page Up and Page Down
   const things = numbered({
     at: (event) => Number(event.target.closest?.("[data-item]")?.dataset.item ?? -1),
-    count: () => data().says.length,
+    count: () => says().length,
     get row() {
       return data().row;
     },
@@ -16,7 +18,7 @@ function picker({ model, el, name }) {
     mark,
     jump: (key, here) => {
       const by = { PageUp: -FAR, PageDown: FAR }[key];
-      return by && Math.max(0, Math.min(data().says.length - 1, here + by * data().row));
+      return by && Math.max(0, Math.min(says().length - 1, here + by * data().row));
     },
   });
   const watched = ["data", "variant", "chosen", "error"];
@@ -25,12 +27,17 @@ function picker({ model, el, name }) {
   const view = shell({ model, el, name: `sb-turn ${name}`, above, watched, picture, mark, onKey: things.onKey });
   let offered = "";
 
+  function turn(name) {
+    if (!Array.isArray(data().says)) model.set("chosen", -1); // its things are others
+    view.write("variant", name);
+  }
+
   function offer() {
     const names = Object.keys(data().pictures);
     const wanted = JSON.stringify([names, model.get("variant")]);
     if (wanted === offered) return;
     offered = wanted;
-    radios(view.root.querySelector(".pick"), data().word, data().word, names, model.get("variant"), (one) => view.write("variant", one));
+    radios(view.root.querySelector(".pick"), data().word, data().word, names, model.get("variant"), turn);
   }
 
   function mark() {
@@ -40,7 +47,7 @@ function picker({ model, el, name }) {
       thing.classList.toggle("on", Number(thing.dataset.item) === model.get("chosen"));
       thing.classList.toggle("over", Number(thing.dataset.item) === shown);
     }
-    view.say.textContent = data().says[shown] ?? data().whole;
+    view.say.textContent = says()[shown] ?? whole();
   }
 
   things.listen(view);

@@ -104,6 +104,13 @@ function keysOf(el) {
   el.append(box);
 }
 
+// Plotly writes its colours into its pictures: where they have the grey of charts without a theme of their own (INK in
+// charts/style.py), words and lines take the page's ink while a view is on the page.
+function themed(el, grey = "rgb(119, 119, 119)", ink = "var(--jp-content-font-color1, #1f2328)") {
+  const rule = (what) => `.js-plotly-plot [style*="${what}: ${grey}"] { ${what}: ${ink} !important; }`;
+  el.append(Object.assign(document.createElement("style"), { textContent: `${rule("fill")} ${rule("stroke")}` }));
+}
+
 function sighted(render, packed) {
   const start = ({ model, el }) => {
     let end = null;
@@ -114,6 +121,7 @@ function sighted(render, packed) {
       broken(el, error);
     }
     keysOf(el);
+    themed(el);
     let seen = false;
     function tell(now) {
       if (now === seen) return;

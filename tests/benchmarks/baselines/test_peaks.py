@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.baselines import peaks as program
-from subbyte.device.peaks import MeasuredPeaks, measured_peaks
+from subbyte.device.peaks import MeasuredPeaks, measured_peaks, sparse_peak
 from subbyte.errors import InvalidInput
 
 
@@ -16,7 +16,8 @@ def test_the_file_is_what_the_records_say() -> None:
 
 def test_every_number_stands_in_a_record() -> None:
     found = measured_peaks()
-    name = found.provenance.rpartition("/")[2]
+    first, _, second = found.provenance.partition("; 2:4 weights: ")
+    name = first.rpartition("/")[2]
     record = json.loads((program.RECORDS / name).read_text())
     measured = {row["atom"]: row["tops"] for row in record["atoms"]}
     for atom, value in {**found.tops, **found.binary_tops}.items():
@@ -25,6 +26,12 @@ def test_every_number_stands_in_a_record() -> None:
     assert found.copy_terabytes_per_second == pytest.approx(record["copy"]["terabytes_per_second"], abs=0.006)
     assert set(found.binary_tops) == {atom for atom in measured if atom.startswith("b1") and "shared" not in atom}
     assert found.peak("s8.wgmma.m64n224k32") == found.peak("s8.m64n8k32") == found.tops["s8.wgmma.m64n128k32"]
+    sparse = json.loads((program.ROOT / second).read_text())
+    own = {row["atom"]: row["tops"] for row in sparse["atoms"] if ".sp." in row["atom"]}
+    assert set(found.sparse_tops) == {atom for atom in own if atom.endswith("k64")}  # kept in registers alone
+    assert all(value == pytest.approx(own[atom], abs=0.06) for atom, value in found.sparse_tops.items())
+    assert found.peak("s8.wgmma.sp.m64n224k64") == max(found.sparse_tops.values()) == sparse_peak(found.device)
+    assert sparse["device"]["name"] == found.device
     with pytest.raises(InvalidInput, match="no measured peak"):
         found.peak("s8.m8n8k64")
 

@@ -24,6 +24,7 @@ class Emulated:
         return self.last
 
 
+@pytest.mark.deep
 def test_votes_are_those_of_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.bits.ensembles.EPOCHS", 1)
     members, images, labels = members_of(packed(network("digits.w1a1@8")), 3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from benchmarks.bits import networks
 from benchmarks.bits.networks import differing, direct, packed, unpacked
@@ -37,6 +38,7 @@ class Emulated:
         return self.outputs[layer][name]
 
 
+@pytest.mark.deep
 def test_every_layer_of_a_chain_is_compared() -> None:
     """The layers of tests/toolkit/networks/test_running.py, whose kernels are compiled there."""
     made = Builder(3, (32, 32, 3), "w1a2", "before").conv(32, 3, stride=2, pool=2, name="stem")

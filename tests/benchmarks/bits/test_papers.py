@@ -106,6 +106,7 @@ def test_a_record_of_all_that_was_built(tmp_path: Path, monkeypatch: pytest.Monk
     assert papers.main(["--measure", file, "--only", "T8", "--out", str(out)]) == 2
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("spec", "output", "ends"),
     [
@@ -133,6 +134,7 @@ def test_launches_together_give_the_layer(spec: str, output: str, ends: str) -> 
         assert len(steps) == 5
 
 
+@pytest.mark.deep
 def test_every_point_has_its_sides() -> None:
     """The ablation, whose switches must be there."""
     found = list(ablation(1))

@@ -23,6 +23,7 @@ def named(text: str) -> Counter[str]:
     return found
 
 
+@pytest.mark.deep
 def test_parts_are_left_out_of_the_machine_code() -> None:
     text = kernel_of(CELL, KEY).cuda
     whole, cut = named(text), {part: named(change(text)) for part, change in WITHOUT.items()}

@@ -31,6 +31,7 @@ def record(tmp_path_factory):
     return path
 
 
+@pytest.mark.deep
 def test_ratios_of_held_out_layers_are_written_for_the_model_of_today(record, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(first_choices, "FILE", tmp_path / "out.json")
     assert first.main([str(record), "--write"]) == 0

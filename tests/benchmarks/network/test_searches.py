@@ -110,6 +110,7 @@ def fill(out, space, runner=FakeRunner):
 # ---- what the repository holds --------------------------------------------------------------------------------------
 
 
+@pytest.mark.deep
 def test_the_committed_record_is_read_whole(recorded):
     data = past._record(RECORD)
     kept = [len(one["trials"]) for one in data["searches"].values()]
@@ -187,6 +188,7 @@ def test_kernels_of_a_new_knob_that_hang_are_left_alone():
 # ---- taking over ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.deep
 def test_a_search_goes_on_from_the_record(tmp_path, pool, recorded):
     args = arguments(tmp_path, earlier=[RECORD], only="resnet50.stage5@8.wgmma", kinds=["wgmma"])
     kept = past.texts_in(RECORD)[LAYER.spec]
@@ -239,6 +241,7 @@ def test_what_was_cut_short_is_taken_over_to_the_end(tmp_path, pool, monkeypatch
         assert len(study.trials) == TRIALS + 2
 
 
+@pytest.mark.deep
 def test_what_is_left_out_is_said(tmp_path, pool, monkeypatch, capsys):
     wanted = [schedule.Task(SMALL, "wgmma")]
     monkeypatch.setattr(tune, "wanted_tasks", lambda *_: wanted)

@@ -13,7 +13,7 @@ import pytest
 from benchmarks.network import heldout, layers, sample, times, train
 from subbyte.device.arch import arch
 from subbyte.errors import InvalidInput
-from subbyte.families.wgmma import features, model
+from subbyte.families.wgmma import batches, features, model
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.family import WGMMA
 from subbyte.kernel.choose import best_known
@@ -43,7 +43,7 @@ def record(tmp_path_factory):
     kernels = []
     for spec in LAYERS:
         layer = workload(spec)
-        for config in list(WGMMA.candidates(layer, arch("sm_90a")))[:40]:
+        for config in batches.searched(layer, arch("sm_90a"))[:40]:
             plan = WGMMA.plan(layer, config, arch("sm_90a"))
             slow = 2.0 if getattr(config.schedule, "load_ahead", 1) == 2 else 1.0
             kernels.append({"cell": spec, "config": config.key, "microseconds": slow * WGMMA.estimate(plan) / 1755.0})

@@ -84,7 +84,7 @@ def test_a_wrong_kernel_is_found_out(tmp_path):
     def broken(text):
         return text.replace("ax8 < 3", "ax8 < 2")
 
-    report = check(WORKLOAD, "s8", tmp_path, broken, warp_col_tiles=2)
+    report = check(FEWER, "s8", tmp_path, broken, warp_col_tiles=2)
     assert not report.ok
     assert report.wrong > 0
 

@@ -25,6 +25,7 @@ def search_race():
     return race
 
 
+@pytest.mark.deep
 def test_the_race_keeps_complete_seeds_only(search_race, tmp_path, monkeypatch, capsys):
     space = subbyte.space("n8h7w7c64k64r3s3p1")
     results = FakeRunner().run(space.workload, [space.config(index) for index in space.valid])
@@ -102,6 +103,7 @@ def test_tables_are_computed_from_the_records(place, capsys):
     assert text.count("| `auto` |") == 7  # two heads, and its standing on each
 
 
+@pytest.mark.deep
 def test_tables_without_records_or_markers(place, tmp_path, capsys):
     arguments, readme = place
     (tmp_path / "none").mkdir()

@@ -44,6 +44,7 @@ def chosen(one, spaces, count, seed, refused=()):
     return one
 
 
+@pytest.mark.deep
 def test_schedules_are_the_same_with_every_switch(layer):
     spaces, best, one = layer
     drawn = chosen(one, spaces, 11, 1).schedules

@@ -57,7 +57,7 @@ def test_a_command_that_does_not_exist_is_noticed():
 @pytest.mark.parametrize(
     "words",
     [
-        ["python", "tests/gpu/build_kernels.py", "FILE/tests", "--variants"],
+        pytest.param(["python", "tests/gpu/build_kernels.py", "FILE/tests", "--variants"], marks=pytest.mark.deep),
         ["sh", "benchmarks/shared/cutlass.sh"],
         ["sh", "benchmarks/shared/cutlass.sh", "benchmarks/baselines/cutlass", "FILE", "FILE.so"],
     ],

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.sparse.table import SHARE, ceilings, rows
+from benchmarks.shared.command import ROOT
+from benchmarks.sparse.table import RATES, SHARE, ceilings, rows
 from benchmarks.sparse.texts import main as texts
 from subbyte.errors import InvalidInput
 
@@ -32,11 +33,19 @@ def test_a_goal_is_what_the_fastest_width_allows(tmp_path: Path) -> None:
     assert fastest == pytest.approx(operations / 4000 / 1e6)
     assert of_width == pytest.approx(operations / (2000 + 500 * 48 / 64) / 1e6)  # 112 columns, between 64 and 128
     (line,) = rows([record("a GPU")], rates)[2:]
-    assert f"| 1.36 | 22.0 | {of_width:.1f} |" in line  # 80 % allow 18.5
+    allowed = operations / 4000 / 1e6 / SHARE
+    assert f"| 1.36 | {of_width:.1f} | {of_width / 25:.0%} | {allowed:.1f} | 22.0 | no, 13.6% above |" in line
     atoms[-1]["tops"] = 3000.0
     slower = tmp_path / "slower.json"
     slower.write_text(json.dumps({"device": {"name": "a GPU"}, "atoms": atoms}))
-    assert f"| {operations / 3000 / 1e6 / SHARE:.1f} (22.0) |" in rows([record("a GPU")], slower)[2]
+    allowed = operations / 3000 / 1e6 / SHARE  # above the project's goal, which the ceiling does not allow
+    assert (
+        f"| {allowed:.1f} | {allowed:.1f} (22.0) | no, {25 / allowed - 1:.1%} above |"
+        in rows([record("a GPU")], slower)[2]
+    )
+    within = record("a GPU")
+    within["rounds"][1]["median"] = 22.0
+    assert "| 22.0 | yes |" in rows([within], rates)[2]
     with pytest.raises(InvalidInput, match="records of another GPU beside rates of a GPU"):
         rows([record("another GPU")], rates)
 
@@ -46,3 +55,13 @@ def test_ways_of_the_second_campaign_are_of_its_cells(tmp_path: Path, capsys: py
     assert texts([str(out), "--later", "--cells", "resnet50.stage4@256"]) == 2
     assert "--later is of 2:4 weights" in capsys.readouterr().err
     assert not out.exists()
+
+
+@pytest.mark.deep
+def test_the_note_holds_what_the_command_prints() -> None:
+    note = (ROOT / "benchmarks" / "notes" / "sparse_kernels.md").read_text(encoding="utf-8")
+    for names, source in ((("stages-h200-2026-11-23", "neighbours-h200-2026-11-23"), RATES),
+                          (("later-h100-2026-11-26", "later-again-h100-2026-11-26"),
+                           RATES.with_name("atoms-h100-2026-11-26.json"))):  # fmt: skip
+        records = [json.loads((RATES.with_name(f"{name}.json")).read_text(encoding="utf-8")) for name in names]
+        assert "\n".join(rows(records, source)) in note

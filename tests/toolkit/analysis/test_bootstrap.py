@@ -36,6 +36,7 @@ def test_intervals_cover_the_truth(landscapes, seeds):
         assert covered / rounds <= 0.99
 
 
+@pytest.mark.deep
 def test_pooled_seeds_alone_would_not_cover():
     """What the second level is for: landscapes differ, so more seeds do not make the effect certain."""
     rng = np.random.default_rng(3)

@@ -80,6 +80,7 @@ def test_readings_are_those_that_came_with_the_results(study: Study) -> None:
     assert state.throttled == 1
 
 
+@pytest.mark.deep
 def test_scores_are_those_of_the_fit_that_proposed() -> None:
     for name in ("autotvm", "auto:smooth=50"):
         study = Study(space(LAYER, "sm_90a"), name, seed=1)

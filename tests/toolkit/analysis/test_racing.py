@@ -49,6 +49,7 @@ def test_runs_follow_their_seeds(recorded):
     assert found.landscapes[0].optimum_microseconds == recorded.best[1].microseconds
 
 
+@pytest.mark.deep
 def test_random_is_what_drawing_without_replacement_gives(recorded):
     """The mean fraction of the optimum after t uniform draws, computed from the table."""
     found = race(recorded, "random", trials=20, seeds=150, workers=1).standings[0]
@@ -64,6 +65,7 @@ def test_random_is_what_drawing_without_replacement_gives(recorded):
     assert found.final == pytest.approx(expected, abs=4 * found.final_error)
 
 
+@pytest.mark.deep
 def test_workers_change_nothing(recorded, foreign):
     strategies = ["random", "genetic:population=5"]
     one = race([recorded, foreign], strategies, trials=12, seeds=2, workers=1)

@@ -182,6 +182,23 @@ def test_other_operands_are_multiplied_bit_by_bit(types: str, pairs: int) -> Non
     assert (small.measured, small.atom) == (None, one.atom)
 
 
+def test_a_floor_holds_for_weights_with_zeros() -> None:
+    """2:4 weights have the rate of sparse instructions, whichever kernel is the fastest so far; live blocks count."""
+    limits, sparse = measured_peaks(), "s8.wgmma.sp.m64n64k64"
+    for layer in ("resnet50.stage3@256", "resnet50.stage5@8", "n8h6w8c64k64r3s3p1"):
+        one = speed_of_light(f"{layer}:w4a4:signed-2of4.signed")
+        assert (one.atom, one.peak_tops) == (sparse, limits.sparse_tops[sparse])
+        assert one.peak_tops == max(limits.sparse_tops.values())
+        assert one.floor_of("arithmetic") == pytest.approx(one.operations / one.peak_tops / 1e6)
+    blocks, whole = (speed_of_light(f"resnet50.stage3@256:w4a4:signed-blocks{share}.signed") for share in (25, 100))
+    assert blocks.floor_of("arithmetic") == pytest.approx(whole.floor_of("arithmetic") / 4)
+    assert blocks.measured is not None
+    assert blocks.floor < blocks.measured.microseconds
+    assert "25 % of it in live blocks" in blocks.text()
+    other = speed_of_light("n8h6w8c64k64r3s3p1:w4a4:signed.unsigned")  # measured by nobody: as bytes, not in 16 planes
+    assert other.atom == speed_of_light("resnet50.stage3@256").atom
+
+
 def test_operands_without_measured_peaks_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     older = replace(measured_peaks(), binary_tops={})
     monkeypatch.setattr("subbyte.analysis.speed.measured_peaks", lambda device: older)

@@ -68,6 +68,7 @@ def test_a_kernel_of_live_blocks_is_chosen_runs_and_is_searched(capsys):
     assert "zeros" in why
 
 
+@pytest.mark.deep
 def test_between_measured_shares_the_next_larger_ones_kernel_is_taken():
     layer = subbyte.workload("resnet50.stage4@256")
     measured = best_known(with_sparsity(layer, "blocks:0.5"))[0]
@@ -75,6 +76,9 @@ def test_between_measured_shares_the_next_larger_ones_kernel_is_taken():
     assert config == measured
     assert "us measured at 25 % and " in why
     assert "us measured at 50 % live blocks" in why
+
+
+def test_a_layer_with_shares_between_the_measured_ones_may_stay_dense():
     small = subbyte.workload("resnet50.stage5@8")
     dense, why = best_known(with_sparsity(small, "blocks:0.4"))
     assert not dense.skips_zeros

@@ -36,6 +36,7 @@ def check(requant, terms, rng):
     return True
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("shape", [(64, 64, 3), (512, 512, 3), (2048, 256, 1), (3, 64, 7)])
 def test_realistic_layers_are_always_offered(shape, wide):

@@ -41,7 +41,7 @@ def test_generated_kernels_are_clean_and_exact(case: str) -> None:
     _kernel(case).require_exact(1)
 
 
-@pytest.mark.sample("bar.arrive")
+@pytest.mark.deep
 @pytest.mark.parametrize(("case", "old", "new", "found"), FAULTS)
 def test_faults_in_generated_kernels_are_found(case: str, old: str, new: str, found: set[str]) -> None:
     _kernel(case).require_found(old, new, *found)

@@ -44,6 +44,7 @@ WAIT = "tvm_builtin_ptx_cp_async_wait_group_async_wait_group_1();"
 PLACE = "int copy = (turn_2 & 1);"
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("right", "wrong"), [(WAIT, ""), (PLACE, "int copy = ((turn_2 + 1) & 1);")])
 def test_a_place_that_is_read_too_early_is_found(right: str, wrong: str) -> None:
     assert FAULTY.text.count(right) == 1

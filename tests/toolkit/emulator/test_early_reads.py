@@ -75,7 +75,7 @@ def test_every_form_of_output_is_exact(shape: str, more: str, given: dict[str, A
     _kernel(shape, more, **given).require_exact(1)
 
 
-@pytest.mark.sample("words go where")
+@pytest.mark.deep
 @pytest.mark.parametrize(("old", "new", "found"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS])
 def test_faults_in_generated_kernels_are_found(old: str, new: str, found: set[str]) -> None:
     _kernel("odd rows", "wa2-pa1").require_found(old, new, *found)
@@ -98,6 +98,7 @@ def test_wrong_words_are_wrong_results(old: str, new: str, more: str) -> None:
     assert generated.run(0, generated.text.replace(old, new))[1] > 0
 
 
+@pytest.mark.deep
 def test_what_sums_begin_with_is_in_the_result() -> None:
     """A first multiplication that begins anew would forget it."""
     generated = _kernel("odd rows", "pa2")

@@ -29,7 +29,7 @@ KERNELS = {
 }  # fmt: skip
 
 
-@pytest.mark.sample("mma", "pipeline", "one tile")
+@pytest.mark.sample("mma]", "pipeline]", "one tile]")
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_are_clean_and_exact(name: str) -> None:
     KERNELS[name].require_exact()

@@ -141,6 +141,7 @@ def test_windows_that_nobody_waited_for_are_found(monkeypatch: pytest.MonkeyPatc
     assert "race" in {finding.kind for finding in run.findings}
 
 
+@pytest.mark.deep
 def test_counted_windows_of_several_planes_and_paired_rows() -> None:
     of_pairs = {"tile_rows": 4, "channels": 64, "turn_rows": 2, "doubled": 1, "paired_rows": 1, "counted": 1}
     GeneratedBits("n8h4w10c64k64r3s3p1:w1a2", **of_pairs).require_exact(1)

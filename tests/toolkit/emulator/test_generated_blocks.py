@@ -51,6 +51,7 @@ class Uneven(Generated):
         return x, np.where(mask, values, np.int8(0)), requant
 
 
+@pytest.mark.deep
 def test_lists_of_any_lengths_and_kernel_rows_are_exact() -> None:
     kernel = Uneven("n8h4w8c64k128r3s3p1:w4a4:signed-blocks25.signed", "wgb-tw8-tr1-cm2-sg1-st4-sta1-lp2")
     kernel.require_exact(1)
@@ -109,6 +110,7 @@ def test_rows_outside_the_image_are_not_read() -> None:
     assert kernel.run(0, text)[1] > 100 or kernel.run(0, text)[0].findings
 
 
+@pytest.mark.deep
 def test_machine_code_multiplies_pairs_and_needs_no_local_memory() -> None:
     kernel = Kernel(KERNELS["one block"].plan)
     found = {opcode: count for opcode, count in kernel.instructions.items() if "IGMMA" in opcode}

@@ -49,7 +49,7 @@ ZERO_POINTS = {
 KERNELS = samples("mma", {**BYTES, **{f"zero point, {name}": made for name, made in ZERO_POINTS.items()}})
 
 
-@pytest.mark.sample("u8, odd blocks", "int4 weights", "zero point, codes without a sign")
+@pytest.mark.sample("u8, odd", "int4 weights]", "zero point, int4")
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_are_clean_and_exact(name: str) -> None:
     KERNELS[name].require_exact()
@@ -127,8 +127,8 @@ def test_what_is_not_covered_is_refused_in_a_sentence() -> None:
         "C headers are written for int4 x int4, not for offset8 x uint8": lambda: build(
             "n1h3w3c16k16r1s1p0:w8a8", _CONFIG, "sm_80"
         ).export("never"),
-        "those on mma.sync take 8-bit activations and outputs, and zero points": lambda: subbyte.compile(
-            "n8h8w8c64k64r3s3p1:w8a8", family="wgmma"
+        "those on mma.sync, and dense ones on wgmma, take 8-bit activations and outputs": lambda: subbyte.compile(
+            "n8h8w8c64k64r3s3p1:w8a8", family="image"
         ),
         "beside 8-bit activations they take int8 or int4 weights": lambda: build(
             "n1h3w3c16k16r1s1p0:w8a8:signed.signed:minus", _CONFIG, "sm_80"

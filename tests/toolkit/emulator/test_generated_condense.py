@@ -53,7 +53,7 @@ def run(kernel: Kernel, density: float, text: str | None = None, dead: bool = Tr
     return done, int((kernel.unpack(words) != found.answer(kernel.output)).sum())
 
 
-@pytest.mark.sample("two chunks, sums", "one buffer, no lanes share")
+@pytest.mark.sample("two chunks, sums")
 @pytest.mark.parametrize("name", KERNELS)
 def test_generated_kernels_are_clean_and_exact_at_every_density(name: str) -> None:
     for density in (0.0, 0.02, 0.1, 0.4, 1.0):
@@ -89,7 +89,7 @@ FAULTS = {
 """In the first kernel: what is replaced, and by what."""
 
 
-@pytest.mark.sample("the mask of other rows", "a position off by one", "a stale fragment for lanes without positions")
+@pytest.mark.sample("a position off by one", "a stale fragment for lanes without positions")
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_found(name: str) -> None:
     kernel = kernel_of("two chunks, sums")
@@ -103,6 +103,7 @@ def test_planted_faults_are_found(name: str) -> None:
     assert wrong > 100 or done.findings, wrong
 
 
+@pytest.mark.deep
 def test_machine_code_gathers_by_ldmatrix_and_spills_nothing() -> None:
     kernel = kernel_of("two chunks, sums")
     counts = kernel.instructions

@@ -23,7 +23,7 @@ KERNELS = samples("image", {
 """Between them every form of the output, every way to share channels, and sizes that fill nothing."""
 
 
-@pytest.mark.sample("3x3, one image", "three images, stride 2", "a cluster of pairs, uneven")
+@pytest.mark.sample("a cluster of pairs, uneven")
 @pytest.mark.parametrize("name", KERNELS)
 def test_generated_kernels_are_clean_and_exact(name: str) -> None:
     KERNELS[name].require_exact()
@@ -46,6 +46,7 @@ def test_planted_faults_are_found(name: str) -> None:
     KERNELS["a cluster of pairs, uneven"].require_found(FAULTS[name])
 
 
+@pytest.mark.deep
 def test_machine_code_spills_nothing() -> None:
     kernel = KERNELS["3x3, one image"].kernel
     counts = kernel.instructions

@@ -35,7 +35,7 @@ KERNELS = {
 }
 
 
-@pytest.mark.sample("an odd block", "groups of channels")
+@pytest.mark.sample("an odd block")
 @pytest.mark.parametrize("name", KERNELS)
 def test_generated_kernels_are_clean_and_exact(name: str) -> None:
     KERNELS[name].require_exact(1)
@@ -100,6 +100,7 @@ def test_three_of_four_are_refused_with_their_index() -> None:
         prepare_sparse_weights(w)
 
 
+@pytest.mark.deep
 def test_machine_code_has_the_sparse_instruction_and_no_local_memory() -> None:
     kernel = Kernel(KERNELS["one block"].plan)
     counts = kernel.instructions

@@ -33,7 +33,7 @@ IMAGE = {
 KERNELS = {**samples("mma", MMA), **samples("wgmma", WGMMA), **samples("image", IMAGE)}
 
 
-@pytest.mark.sample("mma", "pipeline", "image", "2:4")
+@pytest.mark.sample("mma]", "pipeline]", "image]", "2:4")
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_are_clean_and_exact(name: str) -> None:
     KERNELS[name].require_exact()
@@ -51,12 +51,14 @@ FAULTS = {
 }
 
 
+@pytest.mark.sample("activations read", "sums of odd")
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_found(name: str) -> None:
     kernel, *change = FAULTS[name]
     KERNELS[kernel].require_found((change[0], change[1]))
 
 
+@pytest.mark.deep
 def test_a_layer_takes_what_was_measured_of_its_int4_twin() -> None:
     signed, unsigned = (best_known(subbyte.workload(f"resnet50.stage3@256{types}")) for types in ("", f":{IN_AND_OUT}"))
     assert signed[0] == unsigned[0]

@@ -35,7 +35,7 @@ FAULTS = [
 ]
 
 
-@pytest.mark.sample("cluster, two", "pass by")
+@pytest.mark.sample("cluster, two")
 @pytest.mark.parametrize("name", KERNELS)
 def test_generated_kernels_are_clean_and_exact(name: str) -> None:
     KERNELS[name].require_exact(2)
@@ -75,6 +75,7 @@ def test_operands_written_in_the_next_turn_are_found() -> None:
     assert "given its operand in registers that the same wgmma of an earlier turn" in found
 
 
+@pytest.mark.deep
 def test_a_rank_that_gets_into_a_descriptor_is_found() -> None:
     """Within a cluster a shared address has the block's rank above it."""
     text = KERNELS["cluster"].text

@@ -54,7 +54,7 @@ def test_kernels_are_clean_and_exact(spec: str, key: str, given: dict[str, Any])
     Generated(spec, key, **given).require_exact(1)
 
 
-@pytest.mark.sample("wg) == 1")
+@pytest.mark.deep
 @pytest.mark.parametrize(("old", "new"), FAULTS)
 def test_faults_at_the_cut_are_found(old: str, new: str) -> None:
     kernel = AS_STAGE_5

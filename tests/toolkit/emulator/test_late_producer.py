@@ -33,6 +33,7 @@ def test_what_has_no_use_is_refused(spec: str, key: str, reason: str) -> None:
     assert reason in (why_not(plan_of(spec, key)) or "")
 
 
+@pytest.mark.deep
 def test_the_producer_asks_behind_its_wait() -> None:
     asked = "v4_b32(next_row_ptr[0]"  # the second of its own parts
     early = Generated(KERNELS[0][0], KERNELS[0][1].removesuffix("-ls1")).text
@@ -47,6 +48,7 @@ def test_a_producer_that_waits_for_its_own_part_is_found() -> None:
     KERNEL.require_found("((base + (uint)40704) + (uint)8), (uint)0)", own, "deadlock")
 
 
+@pytest.mark.deep
 def test_a_part_that_nobody_asks_for_is_found() -> None:
     assert "if (parts > 3) {" in KERNEL.text
     run, wrong, _ = KERNEL.run(0, KERNEL.text.replace("if (parts > 3) {", "if (parts > 9) {"))

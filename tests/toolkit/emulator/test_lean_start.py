@@ -31,7 +31,7 @@ def test_kernels_are_clean_and_exact(spec: str, key: str) -> None:
     Generated(spec, key).require_exact(1)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("given", [{"output": "int32"}, {"requant": "general", "clip": (0, 7)}])
 def test_other_forms_of_output_are_exact(given: dict[str, object]) -> None:
     Generated(*KERNELS[1], **given).require_exact(1)
@@ -42,6 +42,7 @@ def test_what_has_no_use_is_refused(spec: str, key: str, reason: str) -> None:
     assert reason in (why_not(plan_of(spec, key)) or "")
 
 
+@pytest.mark.deep
 def test_nobody_waits_for_the_whole_block() -> None:
     meet = "tvm_builtin_cuda_cta_sync();\n"
     usual = Generated(KERNELS[0][0], KERNELS[0][1].removesuffix("-ls2")).text
@@ -67,6 +68,7 @@ def test_a_producer_that_does_not_wait_for_its_barriers_is_found() -> None:
     assert any(KERNEL.run(seed, KERNEL.text.replace(wait, ""))[0].problems for seed in range(4))
 
 
+@pytest.mark.deep
 def test_a_wrong_distance_between_loads_is_found() -> None:
     asked = "source_here_ptr[0] + (int64_t)512"
     assert asked in KERNEL.text

@@ -108,6 +108,7 @@ def test_missing_compiler_says_what_to_install(monkeypatch: pytest.MonkeyPatch) 
         find_compiler()
 
 
+@pytest.mark.deep
 def test_portable_fibers_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     portable = functools.partial(load_library, extra_flags=("-DEMULATOR_UCONTEXT", "-O0"))
     monkeypatch.setattr(run, "load_library", portable)

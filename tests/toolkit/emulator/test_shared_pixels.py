@@ -65,18 +65,19 @@ def _kernel(name: str) -> Generated:
     return Generated(spec, PipelineConfig(**values))
 
 
-@pytest.mark.sample("two producers, padding", "two groups, of three")
+@pytest.mark.sample("two producers, padding")
 @pytest.mark.parametrize("name", CASES)
 def test_generated_kernels_are_clean_and_exact(name: str) -> None:
     _kernel(name).require_exact(1)
 
 
-@pytest.mark.sample("two producers-mbarrier.arrive")
+@pytest.mark.deep
 @pytest.mark.parametrize(("name", "old", "new", "found"), FAULTS)
 def test_faults_in_generated_kernels_are_found(name: str, old: str, new: str, found: str) -> None:
     _kernel(name).require_found(old, new, found)
 
 
+@pytest.mark.deep
 def test_a_pass_gives_back_no_more_rows_than_a_warp_has_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
     def rows(dilation: int) -> tuple[str, PipelineConfig]:
         window = 2 * dilation + 1

@@ -71,7 +71,7 @@ def test_a_part_given_back_while_it_is_multiplied_is_found(monkeypatch: pytest.M
     assert "race" in {finding.kind for finding in run.findings}
 
 
-@pytest.mark.sample(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("groups", [1, 2])
 def test_rows_that_no_iteration_reads_are_released_when_they_arrive(groups: int) -> None:
     kernel = _kernel("n8h12w14c64k128r2s3p1u3", tile_width=8, consumers_m=groups, stages=3, stagger=0)
@@ -79,7 +79,7 @@ def test_rows_that_no_iteration_reads_are_released_when_they_arrive(groups: int)
     kernel.require_exact(1)
 
 
-@pytest.mark.sample("two rows")
+@pytest.mark.deep
 @pytest.mark.parametrize("name", FLAT)
 def test_output_pixels_as_one_long_row(name: str) -> None:
     spec, knobs = FLAT[name]

@@ -75,6 +75,7 @@ def mutate(text: str, mutation: dict[str, Any]) -> str:
     return changed
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("mutation", [m for m in MUTATIONS if m["expect"] == "clean"], ids=lambda m: m["name"])
 def test_correct_variant_is_accepted(mutation: dict[str, Any]) -> None:
     for seed in range(3):

@@ -68,6 +68,7 @@ def test_every_mistake_is_wrong_somewhere_and_open_answers_are_no_mistakes() -> 
         check_tiling({"block": 3}, LAYER, CONFIG)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("layer", [LAYER, "n8h9w7c64k32r5s3p2u2", "n8h12w12c32k32r3s3p2d2"])
 def test_the_datum_is_the_one_the_tiling_reads(layer: str) -> None:
     record = tiling(layer, MmaConfig(1, 1, 4, 4), arch="sm_80")
@@ -108,6 +109,7 @@ def test_a_wrong_datum_is_named() -> None:
         check_datum((0, 0, 0, 0), LAYER, 12544, 0)
 
 
+@pytest.mark.deep
 def test_few_configurations_waste_least_in_the_fewest_blocks() -> None:
     found = space(RAGGED, "sm_80")
     shapes = [one for one in map(found.config, found.valid) if (one.chunk, one.reorder_inner) == (1, 0)]

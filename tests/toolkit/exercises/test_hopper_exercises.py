@@ -24,6 +24,7 @@ ROW, R, S = 4, 1, 2
 BUFFER = (2 * 15 + 1) * 256
 
 
+@pytest.mark.deep
 def test_the_start_is_one_the_kernel_uses() -> None:
     start = 0 * BUFFER + 2 * 256  # input row 4 of 4 stages
     assert check_tap_start(start, LAYER, CONFIG, ROW, R, S)

@@ -55,7 +55,7 @@ def test_a_lane_has_what_the_record_says(family: str, arch: str, spec: str, knob
     assert str(record.outputs[0].total * record.scale) in fragment_composition(plan, 5, pixel, x=x, w=w).text()
 
 
-@pytest.mark.sample("bits", "bmma-sm_75")
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("family", "arch", "spec", "knobs"),
     [
@@ -106,6 +106,7 @@ def _named(text: str) -> list[list[str]]:
     return [shlex.split(command)[1:] for command in re.findall(r"`(subbyte [^`]*)`", text)]
 
 
+@pytest.mark.sample("argv0", "argv3")
 @pytest.mark.parametrize(
     "argv",
     [

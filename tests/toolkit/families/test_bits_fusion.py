@@ -90,7 +90,7 @@ def run(kernel: Kernel, text: str | None = None) -> tuple[Any, Any, Any]:
     return found, outputs, expected_layer(kernel, x, w, thresholds, residual)
 
 
-@pytest.mark.sample("to some of the channels", "pooled, then", "added in a matrix", "that share blocks")
+@pytest.mark.sample("added in a matrix", "pooled, then compared", "16 bits added")
 @pytest.mark.parametrize("name", KERNELS)
 def test_layers_are_clean_and_exact(name: str) -> None:
     spec, output, knobs = KERNELS[name]

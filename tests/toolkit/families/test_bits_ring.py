@@ -56,7 +56,7 @@ LONG = GeneratedRing("gemm2200x512x512:w1a1", channels=32, consumers=1, depth=2,
 """Of several tiles for each block."""
 
 
-@pytest.mark.sample("2 x 2", "several tiles")
+@pytest.mark.sample("2 x 2")
 @pytest.mark.parametrize("name", KERNELS)
 def test_rings_are_clean_and_exact(name: str) -> None:
     of, output, knobs = KERNELS[name]
@@ -110,7 +110,7 @@ GENERATORS = [
 ]
 
 
-@pytest.mark.sample("before it is read")
+@pytest.mark.deep
 @pytest.mark.parametrize("case", GENERATORS, ids=lambda case: case[0])
 def test_faults_in_generators_of_rings_are_found(
     case: tuple[str, Any, str, Any, str], monkeypatch: pytest.MonkeyPatch
@@ -189,6 +189,7 @@ def test_deep_products_get_a_ring_and_small_ones_do_not() -> None:
         assert isinstance(first, RingConfig) == ring
 
 
+@pytest.mark.deep
 def test_the_machine_code_of_a_ring_multiplies_from_registers() -> None:
     """Beside the products a bit count for each word of activations, once, and no local memory."""
     knobs: dict[str, int | str] = {"channels": 256, "depth": 8, "stages": 4, "share_weights": 2, "lead": 1}

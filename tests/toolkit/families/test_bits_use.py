@@ -224,6 +224,7 @@ def loops(text: str) -> list[str]:
     return ["\n".join(lines[labels[to[1]] : number]) for number, to in jumps if to and labels[to[1]] < number]
 
 
+@pytest.mark.deep
 def test_windows_are_counted_beside_the_products_not_between_them() -> None:
     """A warpgroup of its own has the bit counts; the loop with the products has none."""
     knobs = {"tile_rows": 3, "counted": 1, "consumers": 1}

@@ -44,7 +44,7 @@ def extreme_operands(kernel: Kernel) -> tuple[Any, Any, Thresholds]:
     return x, w, Thresholds(np.array(levels, np.int32).T.copy(), flip, wl.precision.output)
 
 
-@pytest.mark.sample("a sum", "two sums", "warps")
+@pytest.mark.sample("two sums")
 @pytest.mark.parametrize("name", KERNELS)
 def test_thresholds_beyond_all_sums_are_passed_always_or_never(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kind, arguments, knobs = KERNELS[name]

@@ -74,9 +74,7 @@ KERNELS: dict[str, Case] = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(
-    "common", "halves", "three planes and two, int", "more bits", "popcounts, three", "popcounts of each"
-)
+@pytest.mark.sample("common", "halves", "more bits", "popcounts, three")
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_are_clean_and_exact(name: str) -> None:
     family, arch, spec, output, knobs = KERNELS[name]
@@ -92,7 +90,7 @@ MACHINE_CODE = [
 ]
 
 
-@pytest.mark.sample("bmma-sm_80")
+@pytest.mark.deep
 @pytest.mark.parametrize(("family", "arch", "knobs", "instructions"), MACHINE_CODE)
 def test_machine_code_holds_products_and_no_emulation(
     family: str, arch: str, knobs: dict[str, Any], instructions: set[str]

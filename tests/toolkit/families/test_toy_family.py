@@ -185,13 +185,20 @@ def test_views_show_it(toy: str, tmp_path: Path) -> None:
     import subbyte_widgets
     from subbyte_widgets.workbench_view.following import following_views
 
-    config = config_from_key("toy-th32-wo2")
-    choice = subbyte_widgets.Selection(toy, config)
+    choice = subbyte_widgets.Selection(toy, config_from_key("toy-th32-wo2"))
     view = following_views()["Threads"](selection=choice)
     choice.settle()
     assert "threads of block 0" in view.alternative
     assert view.to_svg().count("<text") == 32
     assert "toy-th32-wo2" in view.to_html(tmp_path / "view.html")
+
+
+@pytest.mark.deep
+def test_the_workbench_shows_it(toy: str, tmp_path: Path) -> None:
+    import subbyte_widgets
+
+    config = config_from_key("toy-th32-wo2")
+    choice = subbyte_widgets.Selection(toy, config)
     bench = subbyte_widgets.Workbench(toy, landscape=recorded(toy, tmp_path), selection=choice)
     assert "toy-th32-wo2" in bench.controls.status.value
     choice.settle()

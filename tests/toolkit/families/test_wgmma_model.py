@@ -55,6 +55,7 @@ def test_what_ships_is_small_and_of_this_version():
     assert all(why_not(WgmmaPlan(one.layer, one.config, TARGET)) is None for one in model.shipped().winners)
 
 
+@pytest.mark.sample("n41")
 @pytest.mark.parametrize("spec", ["n41h90w7c944k24r6s6p0", "n9h42w222c176k624r1s1p0u2"])
 def test_candidates_can_be_built_and_the_first_are_of_many_kinds(spec):
     layer = subbyte.workload(spec)
@@ -91,6 +92,7 @@ def fresh():
     batches.choice.cache_clear()
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("fresh")
 def test_no_stage_is_expected_to_be_slower_than_measured_at_a_larger_batch(monkeypatch):
     layer = subbyte.workload("n40h56w56c128k128r3s3p1u2")  # measured at batches 8, 64 and 256
@@ -127,7 +129,7 @@ LAYERS = ("resnet50.stage2@1", "resnet50.stage5@1", "n1h16w145c64k32r3s3p0", "n1
 """A wide and a narrow stage, and two layers that are held out."""
 
 
-@pytest.mark.sample(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("spec", LAYERS)
 def test_no_batch_is_expected_to_be_slower_than_a_larger_one(spec):
     layer = subbyte.workload(spec)

@@ -82,6 +82,7 @@ def test_a_knob_of_one_kernel_makes_it_that_kernel():
     assert isinstance(WGMMA.changed(SingleTileConfig(), {"stages": 5}), PipelineConfig)
 
 
+@pytest.mark.sample("stage4@256", "n8h6w8")
 @pytest.mark.parametrize(
     ("name", "kind", "says"),
     [

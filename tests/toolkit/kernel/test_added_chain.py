@@ -41,6 +41,7 @@ def wanted(chain: Chain, x: np.ndarray) -> np.ndarray:
     return values[len(chain.kernels) - 1]
 
 
+@pytest.mark.sample("brw2")
 def test_every_way_to_run_it_gives_the_reference(chain: Chain, tmp_path: Path) -> None:
     x = random_operands(chain.kernels[0], 7)[0]
     right = wanted(chain, x)

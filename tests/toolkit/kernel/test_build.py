@@ -50,7 +50,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 # ---- what a build gives ------------------------------------------------------------
 
 
-@pytest.mark.sample("sm_75", "sm_90a")
+@pytest.mark.sample("sm_90a")
 @pytest.mark.parametrize(("arch", "atom", "instruction"), CODES)
 def test_text_ptx_cubin_and_sass(arch: str, atom: str, instruction: str) -> None:
     kernel = build(WORKLOAD, CONFIG.with_values({"atom": atom}), arch)
@@ -75,6 +75,7 @@ def test_text_ptx_cubin_and_sass(arch: str, atom: str, instruction: str) -> None
     assert any(name.startswith("SHFL.BFLY") for name in found)
 
 
+@pytest.mark.deep
 def test_emulated_int4_is_visible_in_the_machine_code() -> None:
     """The Hopper has no int4 matrix instruction: the machine code of the s4 atom has none either."""
     kernel = build(ConvWorkload(8, 7, 7, 32, 32, 1, 1), MmaConfig(1, 1, 2, 1, atom="s4.m16n8k32"), "sm_90a")
@@ -82,6 +83,7 @@ def test_emulated_int4_is_visible_in_the_machine_code() -> None:
     assert not ARCHS["sm_90a"].native_s4
 
 
+@pytest.mark.sample("False")
 @pytest.mark.parametrize(
     ("switches", "has_shuffle"), [({"register_packing": False}, False), ({"duplicate_aware": "none"}, True)]
 )
@@ -91,6 +93,7 @@ def test_switches_are_visible_in_the_machine_code(switches: dict[str, Any], has_
     assert ("cp.async.ca" in kernel.cuda) == (kernel.config.duplicate_aware == "none")
 
 
+@pytest.mark.deep
 def test_full_sharing_loads_fewer_fragments_in_the_machine_code() -> None:
     """The compiler must not undo the switch: 4-byte loads are those of the genuine fragments, or of every tap."""
     loads = {}

@@ -33,6 +33,7 @@ def test_on_hopper_the_wgmma_family():
     assert np.array_equal(out, requant.apply(reference(workload, x, w)))
 
 
+@pytest.mark.deep
 def test_two_tiles_of_channels_are_proposed_by_estimate():
     proposed = candidates(workload_named("resnet50.stage4.expand1x1@8"), arch("sm_90a"))[:TRIES]
     assert {config.tiles_m for config in proposed} == {1, 2}
@@ -75,6 +76,7 @@ def test_one_family_alone_where_it_is_asked_for():
         subbyte.compile(workload, unroll=2)
 
 
+@pytest.mark.deep
 def test_the_reason_of_a_fallback_is_that_of_the_layer():
     assert "a tile iteration needs 5" in subbyte.compile("n8h14w14c4064k64r5s5p2").reason  # 127 blocks of channels
 
@@ -139,6 +141,7 @@ def test_what_is_too_large_for_every_configuration_is_refused_before_any_plan(mo
         subbyte.compile("n8h99999w99999c64k64r3s3p1", "sm_80", family="wgmma")
 
 
+@pytest.mark.deep
 def test_a_kernel_row_that_meets_padding_alone_ends_no_program():
     kernel = subbyte.compile("n1h1w6c32k32r3s3p1", output="int32")
     draw = np.random.default_rng(2).integers

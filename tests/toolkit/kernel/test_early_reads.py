@@ -88,6 +88,7 @@ def test_late_parameters_are_asked_for_behind_the_first_row(name: str) -> None:
     assert min(distances(kernel.sass)) >= AHEAD[name]
 
 
+@pytest.mark.deep
 def test_loads_that_are_read_only_for_good_would_not_stay_there() -> None:
     kernel = _kernel("stage 3", "-wa6-pa1")
     text = kernel.cuda.replace("ld.global.L1::no_allocate.v2.b32", "ld.global.nc.v2.b32")
@@ -110,7 +111,7 @@ def _added(text: str) -> int:
     return len(_places(lines[max(_places(lines, "IGMMA")) :], "IADD"))
 
 
-@pytest.mark.sample("stage 2")
+@pytest.mark.deep
 @pytest.mark.parametrize(("name", "start"), [("stage 2", 1), ("stage 4, 8 columns", 2)])
 def test_sums_begin_with_parameters_asked_for_first_and_consumers_meet_at_a_named_barrier(
     name: str, start: int

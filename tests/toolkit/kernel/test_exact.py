@@ -69,7 +69,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.sample("int4", "s8.m16n8k32")
+@pytest.mark.sample("s4.m8n8k32-int4", "s4.m16n8k64-int4", "s8.m16n8k32-int4")
 @pytest.mark.parametrize("output", ["int4", "int32"])
 @pytest.mark.parametrize("atom", ATOMS)
 def test_every_atom_on_every_architecture(exact: Exact, atom: str, output: str) -> None:
@@ -172,7 +172,7 @@ KNOBS_TOGETHER = {
 }
 
 
-@pytest.mark.sample("unrolled", "four stages, split", "pixels, lowered", "sixteen")
+@pytest.mark.sample("four stages, split", "sixteen")
 @pytest.mark.parametrize(("name", "arch"), list(zip(KNOBS_TOGETHER, cycle(("sm_75", "sm_90a")))))
 def test_knobs_together(exact: Exact, name: str, arch: str) -> None:
     config = KNOBS_TOGETHER[name]

@@ -122,7 +122,7 @@ def verify(host: Host) -> None:
     verify_launch(host)
 
 
-@pytest.mark.sample("bits, two", "bits, pairs of rows, both", "bits, sums of", "warps, all", "warps, doubled")
+@pytest.mark.sample("bits, two", "warps, all")
 @pytest.mark.parametrize(("name", "language"), list(zip(CASES, cycle(LANGUAGES))))
 def test_the_header_does_what_the_library_does(name: str, language: str, tmp_path: Path) -> None:
     text = header(CASES[name], CUBIN)
@@ -162,6 +162,7 @@ def test_thresholds_out_of_order_are_refused(tmp_path: Path) -> None:
     assert host.call("call_thresholds", w, np.zeros((3, 64), np.int32), flips, words) == 1
 
 
+@pytest.mark.sample("2 * 4", "{0, 0}")
 @pytest.mark.parametrize(
     ("name", "right", "wrong"),
     [
@@ -216,6 +217,7 @@ def test_a_program_computes_the_layer(name: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(y, wanted)
 
 
+@pytest.mark.deep
 def test_the_gpu_program_tells_right_from_wrong(tmp_path: Path) -> None:
     """The program that runs on a GPU, with a driver that fills in the right output or a wrong one."""
     made = CASES["bits, four bits out"]

@@ -52,6 +52,7 @@ def test_an_index_in_too_few_bits_is_recognised():
     assert faults.wrapped_indices(RIGHT) == []
 
 
+@pytest.mark.deep
 def test_kernels_without_sharing_compute_their_addresses_in_full():
     """Wrong on an H200, and right in the emulator, before their parts were hidden from the compiler."""
     workload = ConvWorkload(8, 28, 28, 128, 64, 3, 3, 1)
@@ -75,6 +76,7 @@ def test_the_machine_code_is_read_as_the_disassembler_reads_it():
     assert faults.fault(kernel.cubin) is None
 
 
+@pytest.mark.sample("STL")
 @pytest.mark.parametrize(
     ("text", "name", "pattern"), [(MERGING, "merged", MERGED), (SPILLING, "STL", re.compile("STL"))]
 )

@@ -15,6 +15,7 @@ from subbyte.families import config_from_key
 from subbyte.kernel import Chain, Pooling, PoolKernel
 from subbyte.kernel.execute import random_operands
 from subbyte.kernel.operands import activation_words
+from subbyte.kernel.pool.text import pool_kernel_of, pool_kernel_text
 from subbyte.numerics import Requantization, random_values, reference
 from subbyte.numerics.pooling import pooling_reference
 from subbyte.workload import linear
@@ -26,6 +27,13 @@ CASES = [
     (Pooling("average", (4, 3), 2, 1, count_padding=False), (8, 6, 7, 7), "uint4", "nhwcnc"),
     (Pooling("average", 2, count_padding=False, padding=1), (2, 5, 5, 8), "int4", "nhwcnc"),
     (Pooling.over(7, 5), (5, 7, 5, 64), "int4", "nhwcnc"),
+    (Pooling("max", 3, 2, 1), (9, 7, 6, 20), "int8", "nhwcnc"),
+    (Pooling("max", (2, 3), 1, ceil_mode=True), (3, 4, 5, 7), "uint8", "nhwc"),
+    (Pooling("average", 3, 2, 1, ceil_mode=True), (3, 6, 8, 33), "int8", "nhwc"),
+    (Pooling("average", (4, 3), 3, 1, count_padding=False, ceil_mode=True), (8, 6, 7, 7), "uint8", "nhwcnc"),
+    (Pooling.over(17, 16), (2, 17, 16, 5), "uint8", "nhwcnc"),  # two sums of 16 bits would not hold them
+    (Pooling("average", 4, 3, 1, ceil_mode=True), (2, 7, 8, 8), "int4", "nhwcnc"),
+    (Pooling("max", 2, 2, 1, ceil_mode=True), (1, 5, 6, 8), "uint4", "nhwcnc"),
 ]
 
 
@@ -33,19 +41,26 @@ def by_hand(pooling: Pooling, x: np.ndarray) -> np.ndarray:
     """Pixel by pixel in Python's integers, of all channels and images at once."""
     (rows, cols), stride, pad = pooling.size, pooling.stride, pooling.padding
     n, height, width, c = x.shape
-    shape = n, (height + 2 * pad - rows) // stride + 1, (width + 2 * pad - cols) // stride + 1, c
-    found = np.zeros(shape, x.dtype)
-    for p, q in np.ndindex(shape[1:3]):
+    p_starts, q_starts = (
+        [start for start in range(-pad, size + pad, stride)
+         if start + window <= size + pad
+         or (pooling.ceil_mode and start - stride + window < size + pad and start < size)]
+        for size, window in ((height, rows), (width, cols))
+    )  # fmt: skip
+    found = np.zeros((n, len(p_starts), len(q_starts), c), x.dtype)
+    for p, q in np.ndindex(found.shape[1:3]):
         inside = [
             x[:, y, z].astype(int)
-            for y in range(p * stride - pad, p * stride - pad + rows)
-            for z in range(q * stride - pad, q * stride - pad + cols)
+            for y in range(p_starts[p], p_starts[p] + rows)
+            for z in range(q_starts[q], q_starts[q] + cols)
             if 0 <= y < height and 0 <= z < width
         ]
         if pooling.kind == "max":
             found[:, p, q] = np.maximum.reduce(inside)
         else:
-            count = rows * cols if pooling.count_padding else len(inside)
+            padded = [min(start + window, size + pad) - start
+                      for start, window, size in ((p_starts[p], rows, height), (q_starts[q], cols, width))]  # fmt: skip
+            count = padded[0] * padded[1] if pooling.count_padding else len(inside)
             found[:, p, q] = np.floor(sum(inside) / count + 0.5)
     return found
 
@@ -70,12 +85,14 @@ def test_every_value_is_right(pooling: Pooling, shape: tuple[int, ...], operand:
     kernel = pooling.kernel(shape, operand=operand, layout=layout)
     x = values_of(kernel)
     right = by_hand(pooling, x)
-    given = pooling_reference(x, pooling.kind, pooling.size, pooling.stride, pooling.padding, pooling.count_padding)
+    given = pooling_reference(
+        x, pooling.kind, pooling.size, pooling.stride, pooling.padding, pooling.count_padding, pooling.ceil_mode
+    )
     np.testing.assert_array_equal(given, right)
     words = checked(kernel, x, kernel.cuda)
     np.testing.assert_array_equal(kernel.unpack(words), right)
-    filled = replace(kernel.workload, n=8 * kernel.workload.batch_groups, c=32 * kernel.workload.channel_blocks,
-                     k=32 * kernel.workload.channel_blocks)  # fmt: skip
+    channels = kernel.workload.padded_filters
+    filled = replace(kernel.workload, n=8 * kernel.workload.batch_groups, c=channels, k=channels)
     whole = replace(kernel, plan=replace(kernel.plan, workload=filled)).unpack(words)
     assert not whole[shape[0] :].any()
     assert not whole[..., shape[3] :].any()
@@ -87,6 +104,10 @@ def test_every_value_is_right(pooling: Pooling, shape: tuple[int, ...], operand:
         (0, "^ (uint)2290649224", "^ (uint)0"),  # signs are compared as they are
         (0, "(larger >> (uint)4)", "(larger >> (uint)3)"),
         (2, "* (uint)2", "* (uint)3"),
+        (6, "^ (uint)2155905152", "^ (uint)0"),
+        (6, "(larger >> (uint)8)", "(larger >> (uint)7)"),
+        (8, ">> (uint)16", ">> (uint)15"),
+        (8, "min(3, (7 - ", "min(3, (8 - "),  # what hangs over the padding counts
     ],
 )
 def test_a_planted_fault_is_noticed(number: int, old: str, new: str) -> None:
@@ -150,6 +171,23 @@ def test_a_network_with_pooling_gives_the_reference_every_way(
     np.testing.assert_array_equal(loaded.run(x, device="emulator"), right)
 
 
+def test_a_chain_pools_bytes(tmp_path: Path) -> None:
+    """Behind a layer of 8-bit values; the text of its pooling kernel names it."""
+    first = subbyte.build("n9h6w5c20k20r1s1p0:w8a8", config_from_key("brw1-bcw1-wrt2-wct1-ch2-ri0"))
+    w, requant = requantized(first, 0)
+    pooling = Pooling("average", 2, 2, ceil_mode=True)
+    chain = Chain([first, pooling], [w, None], [requant, None])
+    x = random_operands(first, 2)[0]
+    right = by_hand(pooling, requant.apply(reference(first.workload, x, w)))
+    assert right.dtype == np.uint8
+    assert len(np.unique(right)) > 100
+    np.testing.assert_array_equal(chain.run(x, device="emulator"), right)
+    np.testing.assert_array_equal(chain.on_device("emulator")(x), right)
+    loaded = subbyte.load_chain(chain.save(tmp_path / "chain.safetensors"))
+    np.testing.assert_array_equal(loaded.run(x, device="emulator"), right)
+    assert pool_kernel_of(pool_kernel_text(chain.kernels[1])) == chain.kernels[1]
+
+
 def test_a_map_is_flattened_by_a_kernel_as_large_as_it() -> None:
     layer = linear(3, 40, 10, 4, 3)
     rng = np.random.default_rng(5)
@@ -179,9 +217,10 @@ def test_a_kernel_alone_runs_on_values_and_words() -> None:
         (lambda: Pooling("max", (2, 3)), InvalidInput, "is not square: give a stride"),
         (lambda: Pooling("max", 3, 2, 2), InvalidInput, "padding=2: at most half of the window 3 x 3"),
         (lambda: Pooling("max", 3, count_padding=1), InvalidInput, "count_padding=1: expected True or False"),
+        (lambda: Pooling("max", 3, ceil_mode=None), InvalidInput, "ceil_mode=None: expected True or False"),
         (lambda: Pooling("max", 2).kernel((1, 2, 2)), InvalidInput, "expected 4 values"),
         (lambda: Pooling("max", 9).kernel((1, 2, 2, 8)), InvalidInput, "does not fit"),
-        (lambda: Pooling("max", 2).kernel((1, 2, 2, 8), operand="int8"), Unsupported, "take int4 and uint4"),
+        (lambda: Pooling("max", 2).kernel((1, 2, 2, 8), operand="int2"), Unsupported, "take int4, uint4, int8, uint8"),
         (lambda: Pooling("max", 2).kernel((1, 2, 2, 8), layout="nchw"), InvalidInput, "layout='nchw'"),
         (lambda: Pooling("max", 2).kernel((1, 2, 2, 8), "sm_12"), InvalidInput, "unknown architecture"),
         (lambda: Pooling("max", 65, 1).kernel((1, 65, 65, 8)), Unsupported, "at most 4096; pool in two steps"),

@@ -33,6 +33,7 @@ def test_the_kept_text_is_what_the_generator_gives(file):
     assert found.microseconds > 0
 
 
+@pytest.mark.deep
 def test_a_kept_text_computes_the_layer():
     kernel = subbyte.build("resnet50.stage5@8")
     x, w, requant = random_operands(kernel, 4)

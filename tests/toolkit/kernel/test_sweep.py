@@ -50,7 +50,7 @@ def _drawn(rng: random.Random) -> tuple[Space, int]:
             return candidates, index
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_kernel(exact: Callable[..., Any], seed: int) -> None:
     rng = random.Random(seed)

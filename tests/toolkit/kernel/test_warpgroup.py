@@ -90,7 +90,7 @@ def _operands(workload, kind, rng):
     return x, w
 
 
-@pytest.mark.sample("7x7 stem", "pass, cluster")
+@pytest.mark.sample("pass, cluster")
 @pytest.mark.parametrize("name", SMALL)
 def test_every_element_on_the_cpu(name):
     workload, config = SMALL[name]
@@ -125,6 +125,7 @@ def test_switches_change_no_element(name, switch):
     assert np.array_equal(kernel.run(x, w, requant, device="emulator"), requant.apply(reference(workload, x, w)))
 
 
+@pytest.mark.deep
 def test_raw_sums_in_the_other_layout():
     workload, config = SMALL["two rows, odd sizes"]
     x, w = _operands(workload, "random", np.random.default_rng(6))
@@ -132,6 +133,7 @@ def test_raw_sums_in_the_other_layout():
     assert np.array_equal(kernel.run(x, w, device="emulator"), reference(workload, x, w))
 
 
+@pytest.mark.deep
 def test_switches_show_in_the_machine_code():
     workload, config = "n8h14w14c128k64r3s3p1", replace(LARGE["stage 4, batch 8"][1], cluster_split_k=1)
     switched = replace(config, **{**SWITCHES["all off"], "layout": config.layout})

@@ -147,6 +147,7 @@ runner.run(ConvWorkload(3, 4, 3, 40, 20, 3, 3, pad=1), [MmaConfig(chunk=1 + faul
 """
 
 
+@pytest.mark.sample("9")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_nothing_is_left_of_a_runner_that_is_killed_in_a_measurement(tmp_path, number):
     command = [sys.executable, "-c", SCRIPT, str(tmp_path)]

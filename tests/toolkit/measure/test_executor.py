@@ -28,6 +28,7 @@ def like(runner):
     return [(r.ok, getattr(r, "samples", None), getattr(r, "kind", None)) for r in runner.run(WORKLOAD, CONFIGS)]
 
 
+@pytest.mark.sample("threads", "workers")
 @pytest.mark.parametrize(
     "make_executor",
     [lambda: ThreadPoolExecutor(2), lambda: WorkerPool(2),

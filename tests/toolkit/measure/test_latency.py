@@ -48,6 +48,7 @@ def _sums(text: str, turns: int, threads: int = 32, shared: int = 0) -> Any:
     return out[HEAD_WORDS : HEAD_WORDS + threads]
 
 
+@pytest.mark.deep
 def test_chains_multiply_as_often_as_they_say() -> None:
     """Three products of one group, into the same accumulators or each into its own: three times one product."""
     for shape in ("m8n8k128", "m16n8k256"):

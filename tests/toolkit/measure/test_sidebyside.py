@@ -1,6 +1,7 @@
 import json
 import time
 from contextlib import nullcontext
+from dataclasses import asdict
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import subbyte
 from subbyte.cli.main import main
 from subbyte.device.launch import Argument, Launch
+from subbyte.device.peaks import measured_peaks
 from subbyte.errors import InvalidInput, MissingDependency, WrongResult
 from subbyte.families import space
 from subbyte.families.mma.config import MmaConfig
@@ -20,7 +22,7 @@ from subbyte.measure import baselines, cudnn_graph, sidebyside
 from subbyte.measure.baselines import BaselineResult
 from subbyte.measure.case import Case
 from subbyte.measure.cudnn_graph import FORMS, check_graph
-from subbyte.measure.sidebyside import Candidate, from_bundles, ours, side_by_side, text_of
+from subbyte.measure.sidebyside import Candidate, Row, from_bundles, ours, side_by_side, text_of
 from subbyte.records.describe import describe_space, describe_workload
 from subbyte.workload import ConvWorkload
 
@@ -133,6 +135,24 @@ def test_a_kernel_that_skips_zeros_stands_beside_its_dense_twin(monkeypatch):
         measure()
     label = "subbyte w4a4:signed-2of4.signed"
     assert asked == [label, (1, ""), f"{label}, dense twin", (2, ", dense twin")]
+
+
+def test_a_2of4_kernel_is_printed_beside_what_its_instruction_allows():
+    workload = subbyte.workload("resnet50.stage3@256:w4a4:signed-2of4.signed")
+
+    def row(config, side):
+        what = (workload.label, workload.spec, workload.operations, side, "int4", "", config.key, 1, "")
+        return asdict(Row(*what, 24.82, None, [24.82], None, 0.0, None, {}, config.to_dict()))
+
+    rows = [row(SparseConfig(), "subbyte w4a4"), row(PipelineConfig(), "subbyte w4a4, dense twin")]
+    record = {"gpu": {"name": "NVIDIA H200"}, "rows": rows, "missing": []}
+    peak = max(measured_peaks("NVIDIA H200").sparse_tops.values())
+    least = workload.operations / peak / 1e6
+    (said,) = text_of(record).splitlines()[2:]  # the dense twin has no line of its own
+    assert f"alone takes {least:.2f} us at 3,848 TOPS" in said
+    assert f"80% of that rate {least / 0.8:.2f} us; this kernel {least / 24.82:.0%}" in said
+    elsewhere = text_of({**record, "gpu": {"name": "another"}}).splitlines()[-1]
+    assert "2:4 instructions were not measured on another: `subbyte bench atoms wgmma.sp`" in elsewhere
 
 
 @pytest.mark.parametrize("arguments", [[], ["resnet50.stage2@8", "--bundle", "x"]])

@@ -69,6 +69,7 @@ def test_a_process_knows_the_encodings_that_were_registered_here(worker):
         worker.call(Operand.named, "ter2")
 
 
+@pytest.mark.sample("exit_at_once", "segfault")
 @pytest.mark.parametrize(
     ("function", "says"),
     [

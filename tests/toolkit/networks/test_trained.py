@@ -16,6 +16,7 @@ from subbyte.networks.weights_file import packed, unpacked
 TRAINED = [name for name, entry in CATALOGUE.items() if entry.trained]
 
 
+@pytest.mark.sample("digits")
 @pytest.mark.parametrize("name", TRAINED)
 def test_shipped_weights_give_the_recorded_logits(name: str) -> None:
     found = network(name)

@@ -112,6 +112,7 @@ def test_xor_of_two_signs_needs_no_counts_of_one_side():
         count_form("w1a1", "xnor")
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("weights", ENCODINGS)
 @pytest.mark.parametrize("activations", ENCODINGS)
 def test_every_pair_of_encodings(weights, activations):

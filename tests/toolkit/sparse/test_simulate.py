@@ -193,6 +193,7 @@ def test_a_surface_is_the_simulation_at_its_points() -> None:
     assert len(found.table().rows) == 6
 
 
+@pytest.mark.deep
 def test_a_large_surface_takes_seconds() -> None:
     start = time.process_time()
     found = sparse.surface("resnet50.stage3@8")

@@ -86,6 +86,7 @@ def test_counts_are_those_of_the_disassembly(kernels: tuple[subbyte.Kernel, subb
     assert len(in_ptx) == sum(row.kind in ("matrix", "shuffle") for row in reading.rows["ptx"])
 
 
+@pytest.mark.deep
 def test_warpgroup_instructions_are_counted_with_their_shape() -> None:
     config = PipelineConfig(tile_width=14, cluster_split_k=2, segments=14, stages=3)
     kernel = Kernel(WgmmaPlan(ConvWorkload(8, 14, 14, 128, 64, 3, 3, 1), config, ARCHS["sm_90a"]))
@@ -99,6 +100,7 @@ def test_warpgroup_instructions_are_counted_with_their_shape() -> None:
     assert in_ptx == sum(row.kind == "matrix" for row in reading.rows["ptx"])
 
 
+@pytest.mark.deep
 def test_packing_outside_the_registers_trades_shuffles_for_shared_memory(compared: KernelReading) -> None:
     facts = {fact.name: fact for fact in compared.facts}
     assert facts["shuffles"].value > 0 == facts["shuffles"].other

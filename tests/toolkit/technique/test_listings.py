@@ -80,6 +80,7 @@ def test_recorded_lines_have_their_instructions(name: str) -> None:
     assert wrong_lines(replace(found, accesses=moved))
 
 
+@pytest.mark.sample("packing", "taps")
 @needs_compiler
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_recorded_lines_are_those_of_a_run_today(name: str) -> None:
@@ -129,6 +130,7 @@ def test_orders_are_those_of_packed_tensors() -> None:
         layout_order(128)
 
 
+@pytest.mark.sample("nhwc-32", "nhwcnc-64")
 @needs_compiler
 @pytest.mark.parametrize("channels", [32, 64])
 @pytest.mark.parametrize("layout", ["nhwc", "nhwcnc"])

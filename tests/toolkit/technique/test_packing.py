@@ -19,6 +19,7 @@ def _values(tiles: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(-8, 8, (tiles, 8, 8), dtype=np.int8)
 
 
+@pytest.mark.sample("0-")
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("seed", range(3))
 def test_words_equal_pack_words_for_any_number_of_tiles(scheme: str, seed: int) -> None:

@@ -75,7 +75,7 @@ MODES: dict[str, tuple[str, dict[str, int]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.sample("a cluster")
+@pytest.mark.deep
 @pytest.mark.parametrize("mode", MODES)
 def test_every_way_of_working_is_given_these_descriptors(mode: str) -> None:
     spec, knobs = MODES[mode]

@@ -105,6 +105,7 @@ def test_copies(name: str) -> None:
             assert expected
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_stores(name: str) -> None:
     traced = _traced(name)

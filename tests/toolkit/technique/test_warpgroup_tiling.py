@@ -29,7 +29,7 @@ MODES: dict[str, tuple[str, dict[str, int]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.sample("a cluster")
+@pytest.mark.deep
 @pytest.mark.parametrize("mode", MODES)
 def test_a_block_does_what_the_record_says(emulated: Callable[..., Kernel], mode: str) -> None:
     spec, knobs = MODES[mode]

@@ -43,6 +43,24 @@ def test_values_and_packed_words_are_pooled_as_torch_does(torch, layer, given, r
     assert np.array_equal(again.numpy(), torch.floor(mean + 0.5).numpy())
 
 
+@pytest.mark.parametrize("operand", ["int8", "uint8"])
+@pytest.mark.parametrize("kind", ["max", "average"])
+def test_bytes_are_pooled_as_torch_does_with_windows_that_hang_over(torch, operand, kind):
+    from subbyte.torch import Pool2d
+
+    low, high = (-128, 128) if operand == "int8" else (0, 256)
+    x = torch.from_numpy(np.random.default_rng(1).integers(low, high, (2, 20, 6, 8)).astype(operand))
+    made = Pool2d(Pooling(kind, 3, 2, 1, ceil_mode=True), x.shape, gives=operand, arch="sm_80", operand=operand)
+    theirs = getattr(torch.nn.functional, "max_pool2d" if kind == "max" else "avg_pool2d")
+    right = torch.floor(theirs(x.double(), 3, 2, 1, ceil_mode=True) + (0.5 if kind == "average" else 0))
+    found = made(x)
+    assert found.dtype == x.dtype
+    assert found.shape == (2, 20, 4, 5)
+    assert torch.equal(found.double(), right)
+    with pytest.raises(InvalidInput, match="gives='uint8': int8 values are given as packed or int8"):
+        Pool2d(POOLING, SIZE, gives="uint8", operand="int8")
+
+
 def test_it_is_compiled_in_one_graph_and_passes_opcheck(torch, layer, given, right):
     compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
     assert np.array_equal(compiled(given).numpy(), right)
@@ -58,6 +76,8 @@ def test_bad_sizes_are_refused(torch, size):
 
     with pytest.raises(InvalidInput, match="input_size"):
         Pool2d(POOLING, size)
+    with pytest.raises(InvalidInput, match="operand 'int2': conversions are of int4, uint4, int8, uint8"):
+        Pool2d(POOLING, SIZE, operand="int2")
 
 
 def test_tensors_that_do_not_fit_are_refused(torch, layer, given):

@@ -169,7 +169,7 @@ def gone(pids):
     return False
 
 
-@pytest.mark.sample(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
 def test_an_ended_build_leaves_no_process_behind(toy, tmp_path, sent):
     (tmp_path / "slow_build.py").write_text(SLOW_BUILD)

@@ -129,6 +129,7 @@ def test_a_layer_begins_with_what_was_best_for_those_before_it():
     assert len(small) == len(set(small)) <= 3
 
 
+@pytest.mark.deep
 def test_the_whole_space_of_every_layer():
     report = tune_network(PAIRS, "fake", trials=None, batch=64)
     assert report.ended == "exhausted"

@@ -34,6 +34,7 @@ def small():
     return from_rows(rows, "kernel")
 
 
+@pytest.mark.sample("nsga2")
 @pytest.mark.parametrize("text", ["optuna", "optuna:sampler=random", "optuna:sampler=nsga2:knobs=ordered"])
 def test_a_space_is_searched_to_its_end_without_a_repeat(small, text):
     pytest.importorskip("optuna")
@@ -46,6 +47,7 @@ def test_a_space_is_searched_to_its_end_without_a_repeat(small, text):
     assert study.strategy.rejected["repeated"] > 0
 
 
+@pytest.mark.deep
 def test_the_seed_decides(toy):
     pytest.importorskip("optuna")
     orders = [

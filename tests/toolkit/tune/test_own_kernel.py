@@ -172,6 +172,7 @@ def test_as_many_tasks_as_devices_are_in_flight():
         assert 8 < pool.most <= 16
 
 
+@pytest.mark.deep
 def test_a_run_on_several_devices_stops_and_goes_on_from_its_log(tmp_path):
     log = tmp_path / "several.jsonl"
 
@@ -211,6 +212,7 @@ def test_the_how_to_does_what_it_says(block, tmp_path, monkeypatch, capsys):
     assert ("block=256" in said) if "saxpy" in block else said.strip() == "tile=16,stages=3"
 
 
+@pytest.mark.deep
 def test_a_job_of_the_queue_gets_one_gpu_and_one_task_at_a_time():
     jobqueue = pytest.importorskip("dask_jobqueue", reason="no Dask here: pip install 'subbyte[dask]'")
     made = next(block for block in BLOCKS if "SLURMCluster(" in block).split("cluster = ")[1].split("  # one GPU")[0]

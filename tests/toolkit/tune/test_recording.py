@@ -104,6 +104,7 @@ def test_a_recording_that_ran_out_of_time_goes_on_elsewhere_with_its_results_alo
     assert run(toy, second, devices=(0,)).seconds < 1  # nothing left to do
 
 
+@pytest.mark.deep
 def test_a_killed_recording_loses_nothing_and_leaves_no_process(toy, tmp_path):
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"

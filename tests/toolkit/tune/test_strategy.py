@@ -21,6 +21,7 @@ CONTRACTS = list(zip(sorted(STRATEGIES) * 2, [1, 500, 7] * len(STRATEGIES), stri
 CONTRACTS[len(STRATEGIES) :] = [pytest.param(*one, marks=pytest.mark.deep) for one in CONTRACTS[len(STRATEGIES) :]]
 
 
+@pytest.mark.sample("autotvm", "diverse", "exhaustive", "genetic", "optuna", "random")
 @pytest.mark.parametrize(("name", "batch"), CONTRACTS)
 def test_contract_each_valid_index_once_then_nothing(make_space, name, batch):
     toy = toy_for(make_space, name)

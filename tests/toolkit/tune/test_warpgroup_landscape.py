@@ -43,6 +43,7 @@ def recorded(made, tmp_path, monkeypatch):
     )
 
 
+@pytest.mark.deep
 def test_it_is_a_part_of_the_whole_space():
     for stage, least in ((2, 150), (5, 300)):
         layer = workload(f"resnet50.stage{stage}@8")
@@ -96,7 +97,7 @@ def test_the_command_line_prints_what_is_not_at_its_default(recorded, capsys):
     assert settings_text({"a": 1}) == "a=1"
 
 
-@pytest.mark.sample(1)
+@pytest.mark.deep
 @pytest.mark.parametrize("stage", [2, 3, 4, 5])
 def test_the_stages_are_searched_without_a_gpu(stage, monkeypatch):
     monkeypatch.setattr(sources, "has_gpu", lambda: False)

@@ -53,6 +53,13 @@ class LandscapePoints(InfoRecord):
         kinds = Counter(reason.split(":")[0] for reason in self.reasons if reason)
         return dict(kinds.most_common())
 
+    @property
+    def constant(self) -> tuple[str, ...]:
+        """Knobs of which every measured configuration has the same value."""
+        timed = [digits for digits, time in zip(self.digits, self.microseconds, strict=True) if time is not None]
+        return tuple(name for name, column in zip(self.knobs, zip(*timed, strict=True), strict=False)
+                     if len(set(column)) == 1)  # fmt: skip
+
     def title(self) -> str:
         """What was measured, and where."""
         return f"Space of {self.workload}, measured on {self.device or 'an unnamed device'}"

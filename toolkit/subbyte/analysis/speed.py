@@ -24,6 +24,8 @@ from subbyte.technique.record import InfoRecord, Table, columns_text
 from subbyte.workload import INT4, ConvWorkload
 from subbyte.workload import workload as parse
 
+TWO_OF_FOUR = (2, 4)
+"""Weights that instructions of sparse Tensor Cores take."""
 _BITS = {"int4": 4, "int8": 8, "float16": 16, "bfloat16": 16, "fp8": 8, "int32": 32}
 
 
@@ -191,9 +193,10 @@ def speed_of_light(
     """The floors of a workload on a GPU beside the best recorded time and the other sides.
 
     ``microseconds`` stands in for the recorded time: what was measured just now. Operands of other types than int4
-    are multiplied bit by bit: the peaks are those of one-bit instructions, the other sides those of the layer in wider
-    types. Raises InvalidInput for an unknown workload, a GPU whose peaks were not measured, or a time that is not
-    positive, Unsupported for types whose values are no sums of bits.
+    may be multiplied bit by bit, with the peaks of one-bit instructions; 2:4 weights have those of sparse
+    instructions, weights with blocks of zeros are counted by their live blocks. The other sides are those of the
+    layer in dense int4. Raises InvalidInput for an unknown workload, a GPU whose peaks were not measured, or a time
+    that is not positive, Unsupported for types whose values are no sums of bits.
     """
     w, limits = parse(workload), measured_peaks(device)
     if w.precision != INT4 and not limits.binary_tops:
@@ -260,14 +263,17 @@ def roofline(device: str = DEFAULT_DEVICE) -> Roofline:
 
 def _floors(w: ConvWorkload, limits: MeasuredPeaks, atom: str) -> tuple[Floor, ...]:
     copy, peak = limits.copy_terabytes_per_second, limits.peak(atom)
-    pairs, times = _pairs(w, atom), ""
+    pairs, times, share = _pairs(w, atom), "", w.precision.weights.live_percent
     if pairs > 1:
         times = f" in {pairs} pairs of planes"
+    if share is not None:
+        times += f", {share} % of it in live blocks,"
+    done = w.operations * pairs * (1 if share is None else share / 100)
     return (
         Floor("launch", limits.launch_microseconds, "an empty kernel in a CUDA graph"),
         Floor("bytes", w.bytes_moved / copy / 1e6,
               f"what is read of x, w and y once, {w.bytes_moved:,} bytes at {copy:g} TB/s"),
-        Floor("arithmetic", w.operations * pairs / peak / 1e6,
+        Floor("arithmetic", done / peak / 1e6,
               f"{w.operations / 1e9:.2f} GOP{times} at {peak:,.0f} TOPS of {atom}"),
     )  # fmt: skip
 
@@ -317,13 +323,25 @@ def _best(w: ConvWorkload, device: str, limits: MeasuredPeaks) -> tuple[Timed | 
         timed = Timed(f"{OURS} {w.precision.label}", kept["microseconds"], tops, key, kept["source"].rpartition("/")[2])
         found.append((timed, kept["config"]))
     if not found:
-        peaks = limits.tops if w.precision == INT4 else limits.binary_tops
         able = [one for one in newest_first() if one.hopeless(w, arch_named(limits.arch)) is None]
-        return None, max(peaks, key=lambda atom: peaks[atom]), (able or newest_first())[0].name
+        return None, _fastest_atom(w, limits), (able or newest_first())[0].name
     timed, values = min(found, key=lambda pair: pair[0].microseconds)
     family, known = family_of_fields(values)
     config = family.stand_in(known or family.plain)  # a kernel that cannot be built any more had the same instruction
-    return timed, limits.measured(family.plan(w, config, arch_named(limits.arch)).atom.name), family.name
+    atom = limits.measured(family.plan(w, config, arch_named(limits.arch)).atom.name)
+    if w.precision.weights.group == TWO_OF_FOUR and not config.skips_zeros:
+        atom = _fastest_atom(w, limits)  # the dense kernel that is faster so far does not move the floor
+    return timed, atom, family.name
+
+
+def _fastest_atom(w: ConvWorkload, limits: MeasuredPeaks) -> str:
+    """The measured atom that takes least time for the operands: as bytes, as 2:4 weights, or plane by plane."""
+    ways = dict(limits.tops)
+    if w.precision.weights.group == TWO_OF_FOUR:
+        ways |= limits.sparse_tops
+    if w.precision != INT4:
+        ways |= limits.binary_tops
+    return max(ways, key=lambda atom: ways[atom] / _pairs(w, atom))
 
 
 def _bytes(w: ConvWorkload, side: str) -> float:

@@ -22,6 +22,7 @@ _FILE = Path(__file__).parent / "peaks.json"
 DEFAULT_DEVICE = "NVIDIA H200"
 _WARPGROUP = "s8.wgmma.m64"
 _ONE_BIT = "b1.wgmma.m64"
+_SPARSE = "s8.wgmma.sp.m64"
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,8 @@ class MeasuredPeaks:
 
     ``launch_microseconds``: one empty kernel in a CUDA graph; ``copy_terabytes_per_second``: bytes read plus bytes
     written, in 10^12; ``tops``: 10^12 operations per second of each matrix instruction, by atom; ``binary_tops``: the
-    same of one-bit instructions (and, xor).
+    same of one-bit instructions (and, xor); ``sparse_tops``: of those on 2:4 weights that stay in registers, zeros
+    counted.
     """
 
     device: str
@@ -42,6 +44,7 @@ class MeasuredPeaks:
     copy_terabytes_per_second: float
     tops: Mapping[str, float]
     binary_tops: Mapping[str, float] = field(default_factory=dict)
+    sparse_tops: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def warpgroup_atom(self) -> str:
@@ -49,10 +52,13 @@ class MeasuredPeaks:
         return next((atom for atom in self.tops if atom.startswith(_WARPGROUP)), "")
 
     def measured(self, atom: str) -> str:
-        """The atom that was measured for ``atom``: one of a warpgroup stands for those of all widths."""
+        """The atom that was measured for ``atom``: one of a warpgroup stands for those of all widths, of those on 2:4
+        weights the fastest."""
         name = atom.replace("s8.m64", _WARPGROUP).replace("u8.wgmma.m64", _WARPGROUP)
         if name.startswith(_ONE_BIT):
             return next((known for known in self.binary_tops if known.startswith(_ONE_BIT)), name)
+        if name.startswith(_SPARSE):
+            return max(self.sparse_tops, key=self.sparse_tops.__getitem__, default=name)
         return self.warpgroup_atom if name.startswith(_WARPGROUP) and self.warpgroup_atom else name
 
     @checked
@@ -61,7 +67,7 @@ class MeasuredPeaks:
 
         Raises InvalidInput for an atom that was not measured.
         """
-        known = {**self.tops, **self.binary_tops}
+        known = {**self.tops, **self.binary_tops, **self.sparse_tops}
         for name in (atom.replace("s8.m64", _WARPGROUP), self.measured(atom)):
             if name in known:
                 return known[name]
@@ -99,6 +105,13 @@ def peak_tops(device: str) -> float | None:
     """Measured 10^12 operations per second of ``mma.sync`` int8 on a GPU; None where nobody measured."""
     found = _all().get(device)
     return found.tops.get("s8.m16n8k32") if found else None
+
+
+def sparse_peak(device: str) -> float | None:
+    """Measured 10^12 operations per second of the fastest instruction on 2:4 weights that stay in registers; None where
+    nobody measured."""
+    found = _all().get(device)
+    return max(found.sparse_tops.values()) if found and found.sparse_tops else None
 
 
 def warpgroup_peak(device: str) -> dict[str, Any] | None:

@@ -178,6 +178,11 @@ class Family(FormerNames, ABC):
         """Whether its estimates come before those of families of a higher rank."""
         return False
 
+    def first_estimate(self, workload: ConvWorkload, arch: Arch) -> float | None:
+        """Of a layer that nobody measured one like, in any family: the cycles that its first candidate is estimated at,
+        by which families that give one are put in order. None of any other layer, and where it has no candidate."""
+        return None
+
     @abstractmethod
     def covers(self, workload: ConvWorkload, arch: Arch) -> str | None:
         """Why no kernel of the family computes the workload on the architecture, None when one does."""

@@ -7,12 +7,15 @@ from functools import cache
 from importlib import import_module
 from typing import Any, cast
 
+from subbyte.device.arch import Arch
 from subbyte.errors import InvalidInput, Unsupported, did_you_mean, shown
 from subbyte.families.base import ADDED, Family
 from subbyte.families.topic import Record, Topic
 from subbyte.info_record import InfoRecord
 from subbyte.numerics.fusion import Fusion
 from subbyte.spaces.configuration import Configuration, named_once
+from subbyte.workload.conv import ConvWorkload
+from subbyte.workload.coverage import four_bits_alone
 
 _LINES: dict[str, str] = {
     "mma": "subbyte.families.mma.family:MMA",
@@ -111,6 +114,17 @@ def asked_families(family: str = "auto") -> list[Family]:
 def newest_first(family: str = "auto") -> list[Family]:
     """The families asked for, that with the newest instruction first. Raises InvalidInput with the closest names."""
     return sorted(asked_families(family), key=lambda one: -one.rank)
+
+
+def tried_in_order(workload: ConvWorkload, arch: Arch, family: str = "auto") -> list[Family]:
+    """The families asked for in the order in which their kernels are tried: those that lead, then that with the newest
+    instruction; of layers like none that was measured, those whose first kernels are estimated at fewer cycles."""
+    found = sorted(newest_first(family), key=lambda one: not one.leads(workload, arch))
+    if len(found) == 1 or four_bits_alone(workload) is None:
+        return found
+    cycles = {one.name: one.first_estimate(workload, arch) for one in found}
+    ranked = iter(sorted((one for one in found if cycles[one.name]), key=lambda one: cycles[one.name] or 0.0))
+    return [next(ranked) if cycles[one.name] else one for one in found]
 
 
 def family_of(config: object) -> Family:

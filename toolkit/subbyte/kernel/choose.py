@@ -22,6 +22,7 @@ from subbyte.families.registry import (
     family_of,
     finding_zeros,
     newest_first,
+    tried_in_order,
     usual,
     who_fuses,
 )
@@ -134,13 +135,8 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
 
 def _expected(workload: ConvWorkload, arch: Arch, family: str) -> Family:
     """The family whose kernel is to be expected for a layer."""
-    asked = _first_families(workload, arch, family)
+    asked = tried_in_order(workload, arch, family)
     return next((one for one in asked if not (one.special and one.hopeless(workload, arch))), asked[0])
-
-
-def _first_families(workload: ConvWorkload, arch: Arch, family: str) -> list[Family]:
-    """The families asked for: those that lead, then that with the newest instruction."""
-    return sorted(newest_first(family), key=lambda one: not one.leads(workload, arch))
 
 
 def _nobody(workload: ConvWorkload, arch: Arch, family: str, output: str | None, reads: str, writes: str) -> list[str]:
@@ -156,7 +152,7 @@ def _nobody(workload: ConvWorkload, arch: Arch, family: str, output: str | None,
 def _why_not_fused(workload: ConvWorkload, arch: Arch, family: str, output: str) -> str:
     """Why the first kernel that would be tried does not fuse what an output names."""
     fusion = Fusion.of(output)
-    first = _first_families(workload, arch, family)
+    first = tried_in_order(workload, arch, family)
     able = [one for one in first if one.can_fuse(fusion) and not one.hopeless(workload, arch)]
     for config in (config for one in able for config in islice(one.candidates(workload, arch), 1)):
         try:
@@ -269,7 +265,7 @@ def _in_order(
     def fits(one: Family, config: Configuration) -> bool:
         return _fits(one, workload, config, arch, output, {"A": reads, "Out": writes})
 
-    wanted = [one for one in _first_families(workload, arch, family) if one.hopeless(workload, arch) is None]
+    wanted = [one for one in tried_in_order(workload, arch, family) if one.hopeless(workload, arch) is None]
     recorded = _recorded(workload, arch, output)
     twin = int4_twin(workload)
     if not recorded and twin is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -139,6 +139,27 @@ class OpenGraph:
             self._graph.execute_plan_at_index(tensors, workspace, index, handle=self._handle)
 
         return launch
+
+    def engines(self) -> dict[int, dict[Any, range]]:
+        """The engines that can run the graph, and the values that each takes for its knobs. Raises AttributeError from
+        a frontend without engines (before 1.12)."""
+        found: dict[int, dict[Any, range]] = {}
+        for engine in range(self._graph.get_engine_count()):
+            with suppress(Exception):  # cuDNN does not finalize an engine that cannot run the graph
+                found[engine] = {
+                    knob.type: range(int(knob.min_value), int(knob.max_value) + 1, max(1, int(knob.stride)))
+                    for knob in self._graph.get_knobs_for_engine(engine)
+                }
+        return found
+
+    def add(self, engine: int, knobs: dict[Any, int]) -> int:
+        """Build a plan of an engine with chosen knobs; its index. Raises the frontend's exception."""
+        before = self._graph.get_execution_plan_count()
+        self._graph.create_execution_plan(engine, knobs)
+        if self._graph.get_execution_plan_count() == before:
+            raise WrongResult(f"engine {engine} with {knobs} gave no plan")
+        self.build(before)
+        return int(before)
 
     def checked(self, launch: Callable[[], None], case: Case, y: Any = None) -> float:
         """Launch once on a poisoned output and compare it; the relative error. Raises WrongResult."""

@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 
 from subbyte.device.launch import Launch, launch_from_dict
-from subbyte.device.peaks import peak_tops
+from subbyte.device.peaks import peak_tops, sparse_peak
 from subbyte.errors import InvalidInput, SubbyteError
+from subbyte.families import config_from_dict
 from subbyte.files import inside
 from subbyte.gpu.device import CudaDevice
 from subbyte.gpu.launched import GpuKernel
@@ -23,8 +24,11 @@ from subbyte.records.result import Measured
 from subbyte.records.shapes import Count, Name, Sample, Text, Time, Tree
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import INT4, ConvWorkload, Operand
+from subbyte.workload import workload as parse
 
 TOP_K = 5
+SHARE = 0.8
+"""Of what an instruction allows alone: what a kernel should reach."""
 
 
 def epilogue(output: Operand) -> str:
@@ -256,7 +260,26 @@ def text_of(record: dict[str, Any]) -> str:
     lines += [
         f"{entry['workload']:22} {entry['side']:36} not measured: {entry['reason']}" for entry in record["missing"]
     ]
+    lines += [text for row in record["rows"] if (text := _ceiling(Row(**row), record["gpu"]["name"]))]
     return "\n".join(lines)
+
+
+def _ceiling(row: Row, gpu: str) -> str:
+    """Of a kernel on 2:4 weights: what the instruction alone allows, and the share that was reached; "" of another."""
+    if row.config is None or parse(row.spec).precision.weights.group != (2, 4):
+        return ""
+    if not config_from_dict(row.config).skips_zeros:
+        return ""
+    peak = sparse_peak(gpu)
+    if peak is None:
+        text = f"2:4 instructions were not measured on {gpu}: `subbyte bench atoms wgmma.sp` does that"
+    else:
+        least = row.operations / peak / 1e6
+        text = (
+            f"multiplying alone takes {least:.2f} us at {peak:,.0f} TOPS of 2:4 instructions; {SHARE:.0%} of that rate "
+            f"{least / SHARE:.2f} us; this kernel {least / row.microseconds:.0%}"
+        )
+    return f"{row.workload:22} {text}"
 
 
 def build_candidates(workload: ConvWorkload, arch: str) -> list[Candidate]:

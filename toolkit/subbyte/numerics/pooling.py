@@ -13,27 +13,39 @@ MAX, AVERAGE = "max", "average"
 POOLINGS = (MAX, AVERAGE)
 
 
+def hanging_over(size: int, window: int, stride: int, padding: int) -> int:
+    """How many rows (or columns) of the last window lie beyond the padding when the number of windows is rounded up
+    (``ceil_mode``); 0 where it would begin in the padding at the end, and is left out."""
+    missing = -(size + 2 * padding - window) % stride
+    return missing if missing < window - padding else 0
+
+
 def pooling_reference(
-    x: NDArray[Any], kind: str, window: tuple[int, int], stride: int, padding: int, count_padding: bool = True
-) -> NDArray[Any]:
+    x: NDArray[Any], kind: str, window: tuple[int, int], stride: int, padding: int, count_padding: bool = True,
+    ceil_mode: bool = False,
+) -> NDArray[Any]:  # fmt: skip
     """The pooled tensor [N,P,Q,C] of integers ``x`` [N,H,W,C], of the same dtype.
 
     ``max``: the largest value of each window; pixels beyond the border are none. ``average``: the sum of a window over
     its number of pixels, rounded to the nearest, halves up (``floor(mean + 1/2)``, as requantization rounds). Pixels
-    beyond the border are 0 and, with ``count_padding``, count. Raises InvalidInput for another kind or rank.
+    beyond the border are 0 and, with ``count_padding``, those of the padding count. With ``ceil_mode`` the last windows
+    may hang over the padding; what hangs over never counts. Raises InvalidInput for another kind or rank.
     """
     if kind not in POOLINGS:
         raise InvalidInput(f"pooling {shown(kind)}: allowed: {', '.join(POOLINGS)}")
     if x.ndim != 4:
         raise InvalidInput(f"x has shape {list(x.shape)}: expected four dimensions, [N,H,W,C]")
-    border = ((0, 0), (padding, padding), (padding, padding), (0, 0))
+    over = [hanging_over(x.shape[1 + axis], window[axis], stride, padding) if ceil_mode else 0 for axis in range(2)]
+    padded = ((0, 0), (padding, padding), (padding, padding), (0, 0))
+    border = ((0, 0), *((padding, padding + more) for more in over), (0, 0))
     least = int(np.iinfo(x.dtype).min)
     wide = np.pad(x.astype(np.int64), border, constant_values=least if kind == MAX else 0)
-    inside = np.pad(np.ones((1, *x.shape[1:3], 1), np.int64), border)
     if kind == MAX:
         return _windows(wide, window, stride).max((-2, -1)).astype(x.dtype)
-    sums = _windows(wide, window, stride).sum((-2, -1))
-    count = window[0] * window[1] if count_padding else _windows(inside, window, stride).sum((-2, -1))
+    ones = np.ones((1, *x.shape[1:3], 1), np.int64)
+    counted = np.pad(ones, padded, constant_values=int(count_padding))
+    counted = np.pad(counted, ((0, 0), *((0, more) for more in over), (0, 0)))
+    sums, count = (_windows(one, window, stride).sum((-2, -1)) for one in (wide, counted))
     rounded: NDArray[Any] = np.floor_divide(2 * sums + count, 2 * count).astype(x.dtype)
     return rounded
 

@@ -14,6 +14,8 @@ SIGNS = 0x88888888
 """The upper bit of every int4 value: the difference between v and v + 8."""
 PACKED = {True: (-8, 7), False: (0, 15)}
 """What ``cvt.pack.sat`` of a signed and of an unsigned type of four bits saturates at by itself."""
+PACKED_BYTES = {True: (-128, 127), False: (0, 255)}
+"""The same of eight bits."""
 UNBOUNDED = (-(1 << 31), (1 << 31) - 1)
 
 
@@ -56,6 +58,15 @@ def requantize(
     return result
 
 
+def requantized_code(plan: Any, value: Any, parameters: list[Any], residual: Any = None) -> Any:
+    """The same as the code of an output of 4 or 8 bits, to be packed by the instruction of its type."""
+    output = plan.workload.precision.output
+    if output.zero_point:  # clipped as a value, which is stored as a code
+        return requantize(plan, value, parameters, UNBOUNDED, residual) + T.int32(output.zero_point)
+    saturated = PACKED_BYTES[signed_output(plan)] if plan.bytes_out else None
+    return requantize(plan, value, parameters, saturated, residual)
+
+
 def by_float(plan: Any, value: Any, factor: Any, offset: Any) -> Any:
     """The requantized int32 less the output's least value, not saturated to 0..15 yet, of a scaled sum to which what
     the floating-point form adds has been added (:mod:`subbyte.numerics.float_requant`); of int4 a clip to 0..7 is left
@@ -83,4 +94,4 @@ def finished(plan: Any, word: Any) -> Any:
 
 def _positive_halves(plan: Any) -> bool:
     """Values of int4 are clipped to 0..7: half of them, which a bit tells."""
-    return bool(signed_output(plan) and plan.clip == (0, 7))
+    return bool(signed_output(plan) and plan.clip == (0, 7) and not plan.workload.precision.output.zero_point)

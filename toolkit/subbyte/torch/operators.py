@@ -18,16 +18,20 @@ from subbyte.families.registry import config_from_key
 from subbyte.gpu.borrowed import Library, borrowed
 from subbyte.gpu.seen import HOST
 from subbyte.kernel.build import make_plan
-from subbyte.kernel.convert import packing, unpacking
-from subbyte.kernel.convert.plan import PACKED_FROM, REALS, STEPS
+from subbyte.kernel.convert import Conversion, packing, unpacking
+from subbyte.kernel.convert.plan import NHWC, REALS, STEPS
 from subbyte.kernel.device_layer import VECTOR
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.place import Program, Run, place_at
+from subbyte.kernel.placed import CONVERTED
 from subbyte.kernel.pool.text import pool_kernel_of
 from subbyte.workload import workload as workload_named
+from subbyte.workload.operand import Operand
 
 _SEPARATOR = " "
 _INT32 = torch.int32
+_TYPES = {one.name: one for one in CONVERTED}
+_ELEMENTS = {"int8": torch.int8, "uint8": torch.uint8, "int32": torch.int32}
 
 
 def kernel_text(kernel: Kernel) -> str:
@@ -144,14 +148,32 @@ def _axes(x: torch.Tensor) -> str:
     )
 
 
-def _pack(x: torch.Tensor, thresholds: torch.Tensor | None, form: str, arch: str) -> torch.Tensor:
+def operand_named(name: str) -> Operand:
+    """The type of words that conversions make and read. Raises InvalidInput."""
+    found = _TYPES.get(name)
+    if found is None:
+        raise InvalidInput(f"operand {name!r}: conversions are of {', '.join(_TYPES)}")
+    return found
+
+
+def _packing(form: str, shape: tuple[int, ...], arch: str, dtype: str, axes: str, operand: str) -> Conversion:
+    """The conversion for values of a torch type. Raises InvalidInput for another than the operand's and real ones."""
+    types = operand_named(operand)
+    taken = (types.dtype if types.bits == 8 else "int8", *REALS)
+    _require(len(shape) == 4 and dtype in taken, f"x is torch.{dtype} {list(shape)}: must be [N,H,W,C] of "
+             + ", ".join(taken))  # fmt: skip
+    n, h, w, c = shape
+    return packing(form, (n, h, w, c), arch, dtype, axes, types.least < 0, types.bits)
+
+
+def _pack(
+    x: torch.Tensor, thresholds: torch.Tensor | None, form: str, arch: str, operand: str = "int4"
+) -> torch.Tensor:
     device, dtype, axes = x.get_device(), str(x.dtype)[6:], _axes(x)
-    key = (form, arch, dtype, axes, x.shape, device)
+    key = (form, arch, dtype, axes, x.shape, device, operand)
     ready = _ready.get(key)
     if ready is None:
-        _require(x.dim() == 4 and dtype in PACKED_FROM, f"x is {x.dtype} {list(x.shape)}: must be [N,H,W,C] of "
-                 + ", ".join(PACKED_FROM))  # fmt: skip
-        conversion = packing(form, tuple(x.shape), arch, dtype, axes)
+        conversion = _packing(form, tuple(x.shape), arch, dtype, axes, operand)
         plan = conversion.plan
         ready = _Ready(_load(conversion, device), (plan.values,), (plan.words.words,), plan.alignment)
         _ready[key] = ready
@@ -168,29 +190,37 @@ def _pack(x: torch.Tensor, thresholds: torch.Tensor | None, form: str, arch: str
     return out
 
 
-def _pack_fake(x: torch.Tensor, thresholds: torch.Tensor | None, form: str, arch: str) -> torch.Tensor:
+def _pack_fake(
+    x: torch.Tensor, thresholds: torch.Tensor | None, form: str, arch: str, operand: str = "int4"
+) -> torch.Tensor:
     _require(x.dim() == 4, f"x has {x.dim()} dimensions: must be [N,H,W,C]")
     shape = tuple(int(size) for size in x.shape)
-    plan = packing(form, shape, arch, str(x.dtype)[6:]).plan
+    plan = _packing(form, shape, arch, str(x.dtype)[6:], NHWC, operand).plan
     return x.new_empty((plan.words.words,), dtype=torch.int32)
 
 
-def _unpack(words: torch.Tensor, shape: Sequence[int], form: str, arch: str, element: str) -> torch.Tensor:
+def _unpack(
+    words: torch.Tensor, shape: Sequence[int], form: str, arch: str, element: str, operand: str = "int4"
+) -> torch.Tensor:
     device = words.get_device()
-    key = (form, arch, element, *shape, device)
+    key = (form, arch, element, *shape, device, operand)
     ready = _ready.get(key)
     if ready is None:
-        conversion = unpacking(form, tuple(shape), arch, element)
+        types = operand_named(operand)
+        n, h, w, c = shape
+        conversion = unpacking(form, (n, h, w, c), arch, element, types.least < 0 or element == "int32", types.bits)
         ready = _Ready(_load(conversion, device), (prod(conversion.launch.arguments[0].shape),), tuple(shape), VECTOR)
         _ready[key] = ready
     _check(words, "words", torch.int32, ready.given[0], device)
-    out = words.new_empty(ready.gives, dtype=torch.int8 if element == "int8" else torch.int32)
+    out = words.new_empty(ready.gives, dtype=_ELEMENTS[element])
     ready.run((words.data_ptr(), out.data_ptr()), _stream(device), False)
     return out
 
 
-def _unpack_fake(words: torch.Tensor, shape: Sequence[int], form: str, arch: str, element: str) -> torch.Tensor:
-    return words.new_empty(tuple(shape), dtype=torch.int8 if element == "int8" else torch.int32)
+def _unpack_fake(
+    words: torch.Tensor, shape: Sequence[int], form: str, arch: str, element: str, operand: str = "int4"
+) -> torch.Tensor:
+    return words.new_empty(tuple(shape), dtype=_ELEMENTS[element])
 
 
 def _check(tensor: torch.Tensor, name: str, dtype: torch.dtype, count: int, device: int) -> None:
@@ -240,9 +270,13 @@ def _pool_fake(words: torch.Tensor, kernel: str) -> torch.Tensor:
 LIBRARY = torch.library.Library("subbyte", "DEF")
 _OPERATORS = (
     ("conv2d(Tensor x, Tensor weight, Tensor? parameters, str kernel) -> Tensor", _conv2d, _conv2d_fake),
-    ("pack(Tensor x, Tensor? thresholds, str form, str arch) -> Tensor", _pack, _pack_fake),
+    ("pack(Tensor x, Tensor? thresholds, str form, str arch, str operand='int4') -> Tensor", _pack, _pack_fake),
     ("pool(Tensor words, str kernel) -> Tensor", _pool, _pool_fake),
-    ("unpack(Tensor words, int[] shape, str form, str arch, str element) -> Tensor", _unpack, _unpack_fake),
+    (
+        "unpack(Tensor words, int[] shape, str form, str arch, str element, str operand='int4') -> Tensor",
+        _unpack,
+        _unpack_fake,
+    ),
 )
 for _schema, _real, _fake in _OPERATORS:
     _name = _schema.partition("(")[0]

@@ -11,17 +11,21 @@ from subbyte.errors import InvalidInput
 from subbyte.kernel.execute import device_arch
 from subbyte.kernel.pool import Pooling
 from subbyte.kernel.pool.text import pool_kernel_text
+from subbyte.torch.operators import operand_named
 
-GIVES = ("packed", "int8")
+GIVES = ("packed", "int8", "uint8")
+"""What a module gives: words, or values, of uint8 ones as uint8."""
 _PACK, _POOL, _UNPACK = (getattr(torch.ops.subbyte, name).default for name in ("pack", "pool", "unpack"))
 
 
 class Pool2d(torch.nn.Module):
-    """Pooling of int4 values, exact as :class:`subbyte.Pooling` says, for one ``input_size`` (N, C, H, W).
+    """Pooling of values of type ``operand`` (``int4``, ``uint4``, ``int8`` or ``uint8``), exact as
+    :class:`subbyte.Pooling` says, for one ``input_size`` (N, C, H, W).
 
-    A call takes packed words (int32, what a layer with ``gives="packed"`` gives) or int8 values [N,C,H,W], and gives
-    ``packed`` words or ``int8`` values [N,C,P,Q], channels last. ``layout`` names the form of the words, ``arch`` the
-    architecture (default: that of the GPU here, else ``sm_90a``). Raises InvalidInput, Unsupported.
+    A call takes packed words (int32, what a layer with ``gives="packed"`` gives) or int8 values [N,C,H,W] (of uint8
+    ones uint8), and gives ``packed`` words or values [N,C,P,Q], channels last, ``int8`` or, of uint8 ones, ``uint8``.
+    ``layout`` names the form of the words, ``arch`` the architecture (default: that of the GPU here, else ``sm_90a``).
+    Raises InvalidInput, Unsupported.
     """
 
     def __init__(
@@ -32,15 +36,19 @@ class Pool2d(torch.nn.Module):
         gives: str = "packed",
         layout: str = "nhwcnc",
         arch: str | None = None,
+        operand: str = "int4",
     ) -> None:
         super().__init__()
         if not isinstance(pooling, Pooling):
             raise InvalidInput(f"pooling is a {type(pooling).__name__}: must be a subbyte.Pooling, such as "
                                'Pooling("max", 3, 2, 1)')  # fmt: skip
         n, c, height, width = _sizes(input_size)
-        self.gives = one_of(gives, "gives", GIVES)
+        self.element = operand_named(operand).dtype
+        self.gives, self.operand = one_of(gives, "gives", GIVES), operand
+        if gives not in ("packed", self.element):
+            raise InvalidInput(f"gives={gives!r}: {operand} values are given as packed or {self.element}")
         self.arch = device_arch("auto") if arch is None else arch
-        made = pooling.kernel((n, height, width, c), self.arch, layout=layout)
+        made = pooling.kernel((n, height, width, c), self.arch, operand, layout)
         self.workload, self.layout, self.kernel = made.workload, layout, pool_kernel_text(made)
         self.shape = [n, made.workload.p, made.workload.q, c]
 
@@ -48,14 +56,14 @@ class Pool2d(torch.nn.Module):
         """Words int32, or int8 values [N,C,H,W], in; what ``gives`` says out."""
         if x.dtype != torch.int32:
             wl = self.workload
-            if x.dtype != torch.int8 or tuple(x.shape) != (wl.n, wl.c, wl.h, wl.w):
-                raise InvalidInput(f"x is {x.dtype} {list(x.shape)}: this layer takes int8 {[wl.n, wl.c, wl.h, wl.w]} "
-                                   "[N,C,H,W], or packed words, int32")  # fmt: skip
-            x = _PACK(x.permute(0, 2, 3, 1), None, self.layout, self.arch)
+            if str(x.dtype)[6:] != self.element or tuple(x.shape) != (wl.n, wl.c, wl.h, wl.w):
+                raise InvalidInput(f"x is {x.dtype} {list(x.shape)}: this layer takes {self.element} "
+                                   f"{[wl.n, wl.c, wl.h, wl.w]} [N,C,H,W], or packed words, int32")  # fmt: skip
+            x = _PACK(x.permute(0, 2, 3, 1), None, self.layout, self.arch, self.operand)
         words: torch.Tensor = _POOL(x, self.kernel)
         if self.gives == "packed":
             return words
-        values: torch.Tensor = _UNPACK(words, self.shape, self.layout, self.arch, "int8")
+        values: torch.Tensor = _UNPACK(words, self.shape, self.layout, self.arch, self.element, self.operand)
         return values.permute(0, 3, 1, 2)
 
     def extra_repr(self) -> str:

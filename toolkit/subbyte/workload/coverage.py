@@ -15,6 +15,7 @@ FOUR_BITS = (INT4.activations, Operand(4, UNSIGNED))
 """Types of activations that a matrix instruction takes as nibbles or, unpacked, as bytes times 16."""
 BYTE_WEIGHTS = tuple(Operand(bits, encoding) for bits in (4, 8) for encoding in (SIGNED, OFFSET))
 """Types of weights beside activations of 8 bits: both encodings have the values of int4 or int8."""
+TAKE_BYTES = "those on mma.sync, and dense ones on wgmma,"
 WHOLE = (SIGNED, UNSIGNED, OFFSET)
 """Encodings whose codes an instruction multiplies whole, with or without a zero point."""
 LARGEST_KERNEL = 7
@@ -59,7 +60,7 @@ def four_bits_alone(workload: ConvWorkload) -> str | None:
     fits = types.weights == INT4.weights and types.padding == ZERO
     if fits and types.activations in FOUR_BITS and types.output in FOUR_BITS:
         return None
-    whole = "" if _not_whole(types) else "; those on mma.sync take 8-bit activations and outputs, and zero points"
+    whole = "" if _not_whole(types) else f"; {TAKE_BYTES} take 8-bit activations and outputs, and zero points"
     said = f"{INT4}, or with uint4 activations or outputs, not {types.text} ({types})"
     return f"operands: these kernels compute {said}{whole}"
 

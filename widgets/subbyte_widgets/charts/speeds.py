@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import plotly.graph_objects as go
 
 from subbyte.analysis.recorded import OURS, SideBySide
 from subbyte.analysis.speed import Roofline, SpeedLimits
-from subbyte_widgets.charts.style import DASHES, INK, US, Chart, chart, colour, hatched, pick
+from subbyte_widgets.charts.style import DASHES, INK, SYMBOLS, US, Chart, chart, colour, pick
 
 TICKS = [m * 10**d for d in range(5) for m in (1, 2, 5)]
 
@@ -61,17 +63,17 @@ def roofline_chart(record: Roofline, theme: str = "auto") -> Chart:
 
 
 def side_by_side_chart(record: SideBySide, unit: str = "microseconds", theme: str = "auto") -> Chart:
-    """Every side on every workload. ``unit``: microseconds or tops."""
-    label = pick("unit", unit, {"microseconds": f"time ({US}), hot L2", "tops": "speed (TOPS)"})
+    """Every side on every workload, a row for each workload. ``unit``: microseconds or tops."""
+    axis = pick("unit", unit, {"microseconds": f"time ({US}, log), hot L2", "tops": "speed (TOPS, log)"})
     names = {row.spec: row.workload for row in record.rows}
+    network = common_network(list(names.values()))
     traces = []
     for place, side in enumerate(dict.fromkeys(row.side for row in record.rows)):
         rows = [row for row in record.rows if row.side == side]
-        values = [getattr(row, unit) for row in rows]
-        traces.append(go.Bar(
-            x=[row.workload for row in rows], y=values, name=side, text=[f"{value:.3g}" for value in values],
-            marker=hatched(place), textangle=-90, textfont={"size": 11},
-            textposition="outside", cliponaxis=False, hovertemplate="%{x}: %{y:.2f}",
+        traces.append(go.Scatter(
+            x=[getattr(row, unit) for row in rows], y=[row.workload.removeprefix(network) for row in rows],
+            mode="markers", name=side, hovertemplate="%{y}: %{x:.2f}",
+            marker={"color": colour(place), "symbol": SYMBOLS[place % len(SYMBOLS)], "size": 11},
         ))  # fmt: skip
     ahead = []
     for spec in names:
@@ -80,5 +82,15 @@ def side_by_side_chart(record: SideBySide, unit: str = "microseconds", theme: st
         if ours and best:
             ahead.append(best.microseconds / ours.microseconds)
     span = f"{min(ahead):.2f} to {max(ahead):.2f} times as fast as the fastest other side" if ahead else record.title()
-    return chart(traces, f"{OURS} is {span}" if ahead else span, f"{record.title()}; {record.name}", None,
-                 {"title": {"text": label}}, record, theme, height=540)  # fmt: skip
+    below = f"{record.title()}; {record.name}" + (f"; layers of {network.rstrip('.')}" if network else "")
+    rows_of = {"autorange": "reversed", "type": "category", "dtick": 1, "categoryorder": "array",
+               "categoryarray": [name.removeprefix(network) for name in names.values()]}  # fmt: skip
+    across = {"type": "log", "title": {"text": axis}, "tickvals": TICKS}
+    return chart(traces, f"{OURS} is {span}" if ahead else span, below, across, rows_of, record, theme,
+                 height=230 + 27 * len(names))  # fmt: skip
+
+
+def common_network(names: Sequence[str]) -> str:
+    """What the names of layers of one network begin with ("resnet50."); empty where they are not of one."""
+    starts = {name.partition(".")[0] + "." for name in names if "." in name}
+    return starts.pop() if len(starts) == 1 and all("." in name for name in names) else ""

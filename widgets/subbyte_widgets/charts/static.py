@@ -9,14 +9,18 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping, Sequence
+from itertools import count
 from math import ceil, floor, log10
 from typing import Any
+from zlib import crc32
 
 from subbyte_widgets.svg import INK, OKABE_ITO, element, text, title
 
 WIDTH = 860.0
 LEFT_MOST, RIGHT, TOP = 64.0, 836.0, 62.0
 LEGEND_ROW, CHARACTER = 20.0, 7.2
+NAME_CHARACTER = 8.4
+"""Pixels of a letter of a name beside the axis, which must not be cut."""
 DASHES = {"dash": "9 6", "dot": "2 4", "dashdot": "9 4 2 4", "longdash": "14 6", "longdashdot": "14 5 2 5"}
 STYLE = (
     'text { font: 13px system-ui, "Segoe UI", Helvetica, Arial, sans-serif; fill: INK; } '
@@ -24,6 +28,7 @@ STYLE = (
     ".v { font-size: 11px; text-anchor: middle; } .n { font-size: 11px; } .axis { stroke: INK; fill: none; } "
     ".span { stroke: INK; fill: none; stroke-width: 1.5; } .grid { stroke: rgba(128,128,128,0.25); fill: none; }"
 )
+PAGE_INK = "var(--jp-content-font-color1, #1f2328)"
 HATCHES = {"/": "M0 8L8 0", "x": "M0 8L8 0M0 0L8 8", "-": "M0 4H8", "|": "M4 0V8", ".": "M3 4h2"}
 SHAPES = {
     "circle": "M{l} {y}a{r} {r} 0 1 0 {d} 0a{r} {r} 0 1 0 -{d} 0", "square": "M{l} {t}h{d}v{d}h-{d}z",
@@ -80,6 +85,57 @@ def drawable(figure: Mapping[str, Any]) -> bool:
     return all(trace["type"] in KNOWN for trace in figure["data"])
 
 
+def scoped_style(class_: str) -> str:
+    """The styles of pictures that are part of a page, for elements below ``class_``; they follow the page's theme."""
+    return re.sub(r"(^|(?<=} ))", f".{class_} ", STYLE.replace("INK", PAGE_INK))
+
+
+def page_svg(figure: Mapping[str, Any], alternative: str, class_: str, *, live: bool = True) -> str:
+    """The picture as a part of a page that has :func:`scoped_style`; ``live``: it takes the keyboard, and its marks are
+    numbered as in :func:`marks`."""
+    whole = static_svg(figure, alternative)
+    body = whole[whole.index("<defs") :].removesuffix("</svg>").replace(title(alternative), "", 1)
+    ink, ground = figure["layout"]["font"]["color"], figure["layout"].get("paper_bgcolor", "none")
+    body = body.replace(f'fill="{ground}"', 'fill="none"', 1).replace(f'"{ink}"', f'"{PAGE_INK}"')
+    body = re.sub(r"(?<=[\"#])hatch(?=\d)", f"{class_}-{crc32(alternative.encode()):x}-", body)
+    size = whole[whole.index("viewBox") + len('viewBox="') : whole.index('" width=')]
+    attributes: dict[str, Any] = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": size, "class_": class_}
+    if not live:
+        return element("svg", body, role="img", aria_label=alternative, **attributes)
+    number = count()
+    body = re.sub(r" data-value=", lambda _found: f' data-item="{next(number)}" data-value=', body)
+    panel = element("g", body, class_="panel", tabindex=0, data_lm_suppress_shortcuts="true", role="application",
+                    aria_label="Chart: arrow keys choose a mark")  # fmt: skip
+    return element("svg", panel, **attributes)
+
+
+def marks(figure: Mapping[str, Any]) -> list[str]:
+    """What each bar, point and cell says, in the order in which they are drawn."""
+    said: list[str] = []
+    for trace in _unescaped(figure["data"]):
+        name = f"{trace['name']}: " if trace.get("name") else ""
+        if trace["type"] == "heatmap":
+            said += [f"{y}, {x}: {trace['text'][i][j]}" for i, y in enumerate(trace["y"])
+                     for j, x in enumerate(trace["x"]) if trace["z"][i][j] is not None]  # fmt: skip
+        elif trace["type"] == "bar" or "markers" in trace.get("mode", "lines"):
+            up, across = trace.get("orientation") != "h", trace["type"] == "scatter"
+            for i, (x, y) in enumerate(zip(trace["x"], trace["y"], strict=True)):
+                if y is not None and x is not None:
+                    where, value, axis = (x, y, "y") if up and isinstance(y, int | float) else (y, x, "x")
+                    of = _one(trace.get("text"), i) if across and trace.get("text") else ""
+                    said.append(f"{name}{_said(where)}: {_said(value)}{_span(trace, axis, i, value)}{of and f'; {of}'}")
+    return said
+
+
+def _said(value: Any) -> str:
+    return f"{value:,.4g}" if isinstance(value, int | float) else str(value)
+
+
+def _span(trace: Mapping[str, Any], axis: str, i: int, value: float) -> str:
+    error = trace.get(f"error_{axis}")
+    return f" ({_said(value - error['arrayminus'][i])} to {_said(value + error['array'][i])})" if error else ""
+
+
 def static_svg(figure: Mapping[str, Any], alternative: str) -> str:
     """The picture of a figure given as plain data (``data`` and ``layout``)."""
     said = figure["layout"]["title"]
@@ -92,7 +148,7 @@ def static_svg(figure: Mapping[str, Any], alternative: str) -> str:
     top = TOP + 20 * (len(head) - 1) + 17 * (len(below) - 1)
     bottom = float(layout["height"]) - 96
     xs, ys = _values(traces, "x"), _values(traces, "y")
-    left = max(LEFT_MOST, 16 + CHARACTER * max((len(v) for v in ys if isinstance(v, str)), default=0))
+    left = max(LEFT_MOST, 16 + NAME_CHARACTER * max((len(v) for v in ys if isinstance(v, str)), default=0))
     x, y = Axis(xs, layout["xaxis"], left, RIGHT), Axis(ys, layout["yaxis"], bottom, top)
     parts = [text(12, 24 + 20 * i, line, "h") for i, line in enumerate(head)]
     parts += [text(12, top - 14 - 17 * i, line) for i, line in enumerate(reversed(below))]

@@ -19,7 +19,8 @@ from subbyte_widgets.charts.static import drawable, static_svg
 from subbyte_widgets.svg import OKABE_ITO
 
 INK = "#777777"
-"""Text and axes: more than 4:1 on white and on JupyterLab's dark ground alike; the chart itself is transparent."""
+"""Text and axes of a chart that is transparent, more than 4:1 on white and on JupyterLab's dark ground alike. Beside a
+view they take the page's own ink instead (sight.js)."""
 THEMES = {"auto": (INK, "rgba(0,0,0,0)"), "light": ("#1f2328", "#ffffff"), "dark": ("#e6e6e6", "#111111")}
 GRID = "rgba(128,128,128,0.25)"
 WIDTH, WIDTH_BELOW = 60, 84
@@ -123,7 +124,7 @@ def chart(
         trace.update(shown_as_written(trace.to_plotly_json()))
     axis = {"gridcolor": GRID, "linecolor": ink, "zerolinecolor": ink, "zeroline": False, "ticks": "outside",
             "tickcolor": ink, "automargin": True, "title": {"standoff": 8}}  # fmt: skip
-    wide, under = (BREAK.join(map(label, textwrap.wrap(*one))) for one in ((title, WIDTH), (below, WIDTH_BELOW)))
+    wide, under = (BREAK.join(map(label, wrapped(*one))) for one in ((title, WIDTH), (below, WIDTH_BELOW)))
     figure.update_layout(
         title={"text": str(element("b", Markup(wide))), "subtitle": {"text": under, "font": {"size": 13, "color": ink}},
                "font": {"size": 16, "color": ink}, "x": 0.01, "xanchor": "left", "y": 1, "yanchor": "top",
@@ -140,6 +141,12 @@ def chart(
     figure.update_yaxes(**_axis(y))
     figure.update_layout(**layout)
     return figure
+
+
+def wrapped(words: str, width: int) -> list[str]:
+    """Words in lines; a number stays with its per cent sign, and names are not broken at their hyphens."""
+    lines = textwrap.wrap(words.replace(" %", "\u00a0%"), width, break_on_hyphens=False)
+    return [line.replace("\u00a0", " ") for line in lines]
 
 
 LABELS = ("name", "legendgroup", "x", "y", "text", "customdata", "dimensions", "label", "ticktext")
@@ -175,11 +182,8 @@ def label(words: str) -> str:
 
 
 def _axis(given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """An axis as the charts describe it, with its title escaped."""
-    axis = dict(given or {})
-    if "title" in axis:
-        axis["title"] = _labels(axis["title"])
-    return axis
+    """An axis as the charts describe it, with its words escaped."""
+    return {key: _labels(value) if key in ("title", "categoryarray") else value for key, value in (given or {}).items()}
 
 
 def pick(what: str, given: str, known: Mapping[str, Value]) -> Value:

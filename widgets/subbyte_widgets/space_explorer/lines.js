@@ -3,6 +3,7 @@
 
 const HIGH = 300;
 const [TOP, BOTTOM, LEFT, RIGHT] = [14, 254, 34, 66];
+const FONT = "12px system-ui, sans-serif";
 const BAND = 0.62; // part of the room of a value that its lines fill
 
 function node(tag, name, words) {
@@ -30,11 +31,17 @@ function lookUp(raw) {
   };
   const byTime = record.time.map((_, i) => i).filter((i) => record.time[i] !== null).sort((a, b) => record.time[a] - record.time[b]);
   return {
-    raw, record, byTime, names: Object.keys(record.knobs), values: Object.values(record.knobs),
+    raw, record, byTime, names: Object.keys(record.knobs), values: Object.values(record.knobs), shown: varying(record),
     at: new Map(record.index.map((index, i) => [index, i])), like: new Map(record.digits.map((digits, i) => [digits, i])),
     rank: new Map(byTime.map((i, k) => [i, k])), best: record.time[byTime[0]], worst: record.time[byTime.at(-1)],
     turns: record.digits.map((text) => [...text].map((c) => parseInt(c, 16))),
   };
+}
+
+// The knobs that have an axis, by number: all, or without those of one value in everything that was measured.
+function varying({ knobs, constant }, all = false) {
+  const kept = Object.keys(knobs).flatMap((name, i) => (all || !constant.includes(name) ? [i] : []));
+  return kept.length ? kept : [0];
 }
 
 // A brush keeps, of each axis it names, a range: of digits, or of microseconds on the last one ("time").
@@ -60,16 +67,19 @@ function parallel(root, canvas) {
     return (t) => fast.map((c, i) => Math.round(c + (slow[i] - c) * t));
   }
 
-  const x = (axis) => LEFT + (axis / points.names.length) * (wide - LEFT - RIGHT);
+  const last = () => points.shown.length; // the axis of the times
+  const x = (axis) => LEFT + (axis / last()) * (wide - LEFT - RIGHT);
+  const axisOf = (name) => (name === "time" ? last() : points.shown.indexOf(points.names.indexOf(name)));
   // Lines that share a value lie side by side in its band: the fastest lowest, the slowest highest.
-  const y = (axis, digit, place) => BOTTOM - ((digit + 0.5 + BAND * side(place)) / points.values[axis].length) * (BOTTOM - TOP);
+  const y = (knob, digit, place) => BOTTOM - ((digit + 0.5 + BAND * side(place)) / points.values[knob].length) * (BOTTOM - TOP);
+  const yOf = (axis, place) => y(points.shown[axis], points.turns[place][points.shown[axis]], place);
   const side = (place) => (points.rank.has(place) ? points.rank.get(place) / points.byTime.length - 0.5 : 0);
   const yTime = (time) => BOTTOM - level(time) * (BOTTOM - TOP);
 
   function trace(pen, place) {
-    points.turns[place].forEach((digit, axis) => pen[axis ? "lineTo" : "moveTo"](x(axis), y(axis, digit, place)));
+    points.shown.forEach((_, axis) => pen[axis ? "lineTo" : "moveTo"](x(axis), yOf(axis, place)));
     const time = points.record.time[place];
-    if (time !== null) pen.lineTo(x(points.names.length), yTime(time));
+    if (time !== null) pen.lineTo(x(last()), yTime(time));
   }
 
   function sized(which) {
@@ -121,16 +131,17 @@ function parallel(root, canvas) {
       trace(pen, place);
       pen.stroke();
       pen.setLineDash([]);
-      points.turns[place].forEach((digit, axis) => {
+      points.shown.forEach((_, axis) => {
         pen.beginPath();
-        pen.arc(x(axis), y(axis, digit, place), 4.5, 0, 7);
+        pen.arc(x(axis), yOf(axis, place), 4.5, 0, 7);
         pen.fill();
       });
     }
     for (const [name, range] of Object.entries(brush)) {
-      const axis = points.names.indexOf(name);
-      const [low, high] = axis < 0 ? range.map(yTime) : [bandEdge(axis, range[0] - 0.5), bandEdge(axis, range[1] + 0.5)];
-      const left = x(axis < 0 ? points.names.length : axis) - 7;
+      const axis = axisOf(name);
+      if (axis < 0) continue; // folded away
+      const [low, high] = axis === last() ? range.map(yTime) : [bandEdge(axis, range[0] - 0.5), bandEdge(axis, range[1] + 0.5)];
+      const left = x(axis) - 7;
       Object.assign(pen, { globalAlpha: 0.22, fillStyle: chosen });
       pen.fillRect(left, high, 14, low - high);
       Object.assign(pen, { globalAlpha: 1, strokeStyle: chosen, lineWidth: 1.5 });
@@ -139,51 +150,70 @@ function parallel(root, canvas) {
     axes(pen, knob);
   }
 
-  const bandEdge = (axis, digit) => BOTTOM - ((digit + 0.5) / points.values[axis].length) * (BOTTOM - TOP);
+  const bandEdge = (axis, digit) => BOTTOM - ((digit + 0.5) / points.values[points.shown[axis]].length) * (BOTTOM - TOP);
 
   // The axis at a point, or -1; and what a drag along it keeps.
   function axisAt(left) {
-    const axis = Math.round(((left - LEFT) / (wide - LEFT - RIGHT)) * points.names.length);
-    return axis >= 0 && axis <= points.names.length && Math.abs(x(axis) - left) < 12 ? axis : -1;
+    const axis = Math.round(((left - LEFT) / (wide - LEFT - RIGHT)) * last());
+    return axis >= 0 && axis <= last() && Math.abs(x(axis) - left) < 12 ? axis : -1;
   }
 
   function between(axis, from, to) {
     const [low, high] = [Math.max(from, to), Math.min(from, to)].map((y) => (BOTTOM - Math.min(Math.max(y, TOP), BOTTOM)) / (BOTTOM - TOP));
-    const count = points.values[axis]?.length;
+    const count = points.values[points.shown[axis]]?.length;
     if (count) return [low, high].map((share) => Math.min(Math.floor(share * count), count - 1));
     const time = (share) => points.best * Math.exp(share * Math.log(points.worst / points.best));
     return [time(low) * (low > 0 ? 1 : 0), time(high)];
   }
 
-  function axes(pen, knob) {
-    const [ink, quiet, ground] = [getComputedStyle(root).color, getComputedStyle(root.querySelector(".counts")).color, root.classList.contains("dark") ? "#111111" : "#ffffff"];
-    pen.font = "12px system-ui, sans-serif";
-    for (let axis = 0; axis <= points.names.length; axis += 1) {
-      Object.assign(pen, { strokeStyle: axis === knob ? ink : quiet, lineWidth: axis === knob ? 2.5 : 1 });
+  // Names stand below their axes in as few rows as keep them apart; the whole of each is on the picture.
+  function nameRows(pen, names) {
+    const boxes = names.map((name, axis) => {
+      const half = pen.measureText(name).width / 2;
+      const middle = Math.min(Math.max(x(axis), half + 2), wide - half - 2);
+      return { name, middle, left: middle - half - 5, right: middle + half + 5 };
+    });
+    const ends = [];
+    for (const box of boxes) {
+      const free = ends.findIndex((end) => end <= box.left);
+      box.row = free < 0 ? ends.length : free;
+      ends[box.row] = box.right;
+    }
+    return boxes;
+  }
+
+  function axes(pen, chosen) {
+    const [ink, quiet, ground] = [root, root.querySelector(".counts"), root.querySelector(".paper")].map((one) => getComputedStyle(one).color);
+    for (let axis = 0; axis <= last(); axis += 1) {
+      Object.assign(pen, { strokeStyle: axis === chosen ? ink : quiet, lineWidth: axis === chosen ? 2.5 : 1, font: FONT });
       pen.beginPath();
       pen.moveTo(x(axis), TOP);
       pen.lineTo(x(axis), BOTTOM);
       pen.stroke();
-      const marks = axis < points.names.length ? points.values[axis].map((value, digit) => [value, y(axis, digit)])
+      const knob = points.shown[axis];
+      const marks = axis < last() ? points.values[knob].map((value, digit) => [value, y(knob, digit)])
         : [[`${points.best.toFixed(1)} \u00b5s`, BOTTOM], [`${points.worst.toFixed(1)} \u00b5s`, TOP]];
-      Object.assign(pen, { textAlign: axis < points.names.length ? "right" : "left", fillStyle: ink, strokeStyle: ground, lineWidth: 3 });
+      Object.assign(pen, { textAlign: axis < last() ? "right" : "left", fillStyle: ink, strokeStyle: ground, lineWidth: 3 });
       for (const [words, at] of marks) {
-        const side = x(axis) + (axis < points.names.length ? -6 : 6);
+        const side = x(axis) + (axis < last() ? -6 : 6);
         pen.strokeText(words, side, at + 4);
         pen.fillText(words, side, at + 4);
       }
-      Object.assign(pen, { textAlign: axis ? "center" : "left", fillStyle: axis === knob ? ink : quiet });
-      const name = points.names[axis] ?? "time";
-      pen.fillText(name, axis ? x(axis) : 2, BOTTOM + (axis % 2 ? 36 : 20));
+    }
+    const names = [...points.shown.map((knob) => points.names[knob]), "time"];
+    Object.assign(pen, { textAlign: "center", fillStyle: ink });
+    for (const [axis, { name, middle, row }] of nameRows(pen, names).entries()) {
+      pen.font = axis === chosen ? `bold ${FONT}` : FONT;
+      pen.fillText(name, middle, BOTTOM + 20 + 16 * row);
     }
   }
 
   // The measured configuration whose line runs closest to a point; among equals the fastest.
   function nearest(left, top) {
-    const axes = points.names.length;
+    const axes = last();
     const where = Math.min(Math.max(((left - LEFT) / (wide - LEFT - RIGHT)) * axes, 0), axes - 1e-6);
     const axis = Math.floor(where);
-    const height = (i, at) => (at < axes ? y(at, points.turns[i][at], i) : yTime(points.record.time[i]));
+    const height = (i, at) => (at < axes ? yOf(at, i) : yTime(points.record.time[i]));
     let [found, least] = [-1, Infinity];
     for (const i of points.byTime) {
       if (!keeps(points, brush, i)) continue;

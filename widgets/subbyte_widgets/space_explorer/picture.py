@@ -49,9 +49,9 @@ def explorer_svg(
 
 
 def _lines(points: LandscapePoints, best: float, worst: float, selected: int) -> list[str]:
-    names = list(points.knobs)
-    step = (RIGHT - LEFT) / len(names)
-    heights = [len(values) for values in points.knobs.values()]
+    columns = [i for i, name in enumerate(points.knobs) if name not in points.constant] or [0]
+    knobs = [list(points.knobs.items())[i] for i in columns]
+    step = (RIGHT - LEFT) / len(knobs)
 
     timed = [i for i, time in enumerate(points.microseconds) if time is not None]
     order = sorted(timed, key=lambda i: points.microseconds[i] or 0.0)
@@ -60,7 +60,9 @@ def _lines(points: LandscapePoints, best: float, worst: float, selected: int) ->
 
     def path(place: int) -> str:
         time, within = points.microseconds[place], 0.5 + side.get(place, 0.0)
-        ys = [BOTTOM - (d + within) / n * (BOTTOM - TOP) for d, n in zip(points.digits[place], heights, strict=True)]
+        digits = points.digits[place]
+        ys = [BOTTOM - (digits[i] + within) / len(values) * (BOTTOM - TOP)
+              for i, (_, values) in zip(columns, knobs, strict=True)]  # fmt: skip
         if time is not None:
             ys.append(BOTTOM - math.log(time / best) / max(math.log(worst / best), 1e-9) * (BOTTOM - TOP))
         return "M" + "L".join(f"{LEFT + i * step:.0f} {y:.0f}" for i, y in enumerate(ys))
@@ -77,7 +79,7 @@ def _lines(points: LandscapePoints, best: float, worst: float, selected: int) ->
     ]
     if selected in points.indices:
         parts.append(element("path", d=path(points.indices.index(selected)), class_="line chosen"))
-    for i, (name, values) in enumerate(points.knobs.items()):
+    for i, (name, values) in enumerate(knobs):
         x = LEFT + i * step
         parts.append(element("path", d=f"M{x:.0f} {TOP:.0f}V{BOTTOM:.0f}", class_="axis"))
         parts.append(text(x, BOTTOM + (18 if i % 2 == 0 else 32), name, "s m"))

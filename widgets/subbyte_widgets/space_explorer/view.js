@@ -5,10 +5,10 @@ function render({ model, el }) {
   const root = node("div", "sb-space");
   const quiet = 'data-lm-suppress-shortcuts="true"';
   root.innerHTML = `<div class="problem" role="alert" hidden></div><div class="all"><div class="head"></div>
-    <div class="counts"></div><div class="lines" tabindex="0" role="application" ${quiet} aria-label="Configurations as
+    <div class="counts"></div><div class="folded" hidden><span></span><button type="button" ${quiet}></button></div><div class="lines" tabindex="0" role="application" ${quiet} aria-label="Configurations as
       lines: up and down arrow keys go to the next slower and faster one, left and right choose a knob, plus and minus
-      change its value, F keeps only configurations with its value, Home is the fastest"><canvas></canvas></div>
-    <div class="kept" hidden aria-live="polite"><span></span><button type="button" ${quiet}>Keep all</button></div>
+      change its value, F keeps only configurations with its value, Home is the fastest"><canvas></canvas><i class="paper"></i></div>
+    <div class="kept" aria-live="polite"><span></span><button type="button" ${quiet}>Keep all</button></div>
     <div class="say" aria-live="polite"></div>
     <div class="bar"><label>down<select class="y" ${quiet}></select></label><label>across<select class="x" ${quiet}></select></label>
       <label>shows<select class="statistic" ${quiet}><option value="best">best over the other knobs</option>
@@ -22,7 +22,8 @@ function render({ model, el }) {
   el.append(root);
   const picture = parallel(root, canvas);
 
-  const kept = root.querySelector(".kept");
+  const [kept, folded] = [".kept", ".folded"].map((name) => root.querySelector(name));
+  let unfolded = false;
   let points = null;
   let order = []; // what the brush keeps, the fastest first
   let dragged = null;
@@ -51,7 +52,7 @@ function render({ model, el }) {
   function describe(place) {
     const index = model.get("selected");
     if (place === undefined) {
-      say.textContent = index < 0 ? "Click a line or a cell, or use the keys: up and down by speed, left and right to a knob, + and \u2212 change it, F keeps its value. Drag along an axis to keep a range."
+      say.textContent = index < 0 ? "Click a line or a cell, or use the keys: up and down by speed, left and right to a knob, + and \u2212 change it, F keeps its value."
         : `Configuration ${index} is not in this record.`;
       return;
     }
@@ -66,6 +67,7 @@ function render({ model, el }) {
   function draw() {
     const record = model.get("points");
     if (record.knobs && points?.raw !== record) points = lookUp(record);
+    if (points) fold(points.record);
     problem.hidden = !model.get("error");
     problem.textContent = model.get("error");
     all.hidden = !points || Boolean(model.get("error"));
@@ -89,13 +91,25 @@ function render({ model, el }) {
     map();
   }
 
+  // What all that was measured has in common needs no axis.
+  function fold(record) {
+    points.shown = varying(record, unfolded);
+    knob = Math.min(knob, points.shown.length);
+    folded.hidden = !record.constant.length;
+    folded.firstChild.textContent = `The same in all: ${record.constant.map((name) => `${name} ${common(name)}`).join(", ")}.`;
+    folded.lastChild.textContent = unfolded ? "Fold their axes away" : "Show their axes";
+  }
+
+  const common = (name) => points.record.knobs[name][points.turns[points.byTime[0]][points.names.indexOf(name)]];
+
   // How many the brush keeps; up and down go among them.
   function keep() {
     const brush = model.get("brush");
     order = points.byTime.filter((place) => keeps(points, brush, place));
     const names = Object.keys(brush);
-    kept.hidden = !names.length;
-    kept.firstChild.textContent = order.length
+    kept.lastChild.hidden = !names.length;
+    kept.firstChild.textContent = !names.length ? "Drag along an axis to keep a range of its values."
+      : order.length
       ? `Kept by ${names.join(", ")}: ${order.length.toLocaleString("en")}, the fastest ${points.record.time[order[0]].toFixed(2)} \u00b5s.`
       : `Kept by ${names.join(", ")}: none.`;
   }
@@ -105,46 +119,20 @@ function render({ model, el }) {
     write({ brush: range ? { ...rest, [name]: range } : rest });
   }
 
-  const axisName = (axis) => points.names[axis] ?? "time";
+  const axisName = (axis) => points.names[points.shown[axis]] ?? "time";
 
   // F: only the chosen configuration's value of the chosen knob, or only what is as fast; again: everything.
   function only(place) {
     const name = axisName(knob);
-    const at = place === undefined ? undefined : points.turns[place][knob] ?? points.record.time[place];
+    const at = place === undefined ? undefined : points.turns[place][points.shown[knob]] ?? points.record.time[place];
     brushed(name, name in model.get("brush") || at === undefined || at === null ? null : [name === "time" ? 0 : at, at]);
   }
 
-  // The maps are recorded once for every two knobs; the other way round is the same map turned.
   function map() {
-    const [across, down] = [model.get("x"), model.get("y")];
-    const turned = model.get("maps")[`${across}|${down}`] === undefined;
-    const found = model.get("maps")[turned ? `${down}|${across}` : `${across}|${down}`];
-    if (!found) return grid.replaceChildren();
-    const { knobs } = points.record;
     const colour = picture.ramp();
-    const table = node("table");
-    const first = node("tr");
-    first.append(node("th", "", `${down} \u2193`), ...knobs[across].map((value) => node("th", "", value)));
-    table.append(first);
-    knobs[down].forEach((value, i) => {
-      const row = node("tr");
-      row.append(node("th", "", value));
-      knobs[across].forEach((_, j) => {
-        const at = turned ? j * knobs[down].length + i : i * knobs[across].length + j;
-        const time = found[model.get("statistic")][at];
-        const cell = node("td", time === null ? "none" : "", time === null ? found.reason[at].split(":")[0] : time.toFixed(2));
-        cell.append(node("small", "", time === null ? "" : `${found.measured[at]} of ${found.measured[at] + found.refused[at]}`));
-        cell.title = time === null ? found.reason[at] : `${found.measured[at]} measured, ${found.refused[at]} refused; a click selects the fastest`;
-        Object.assign(cell.dataset, { i, j, index: found.index[at] });
-        if (time !== null) {
-          const rgb = colour(picture.level(time));
-          Object.assign(cell.style, { background: `rgb(${rgb})`, color: inkOn(rgb) });
-        }
-        row.append(cell);
-      });
-      table.append(row);
-    });
-    grid.replaceChildren(table);
+    const tint = (time) => colour(picture.level(time));
+    const knobs = ["x", "y"].map((trait) => model.get(trait));
+    grid.replaceChildren(...cellsOf(model.get("maps"), points.record.knobs, knobs, model.get("statistic"), tint));
   }
 
   // Row and column of a configuration in the map.
@@ -176,9 +164,9 @@ function render({ model, el }) {
     else if (event.key === "Escape") write(Object.keys(model.get("brush")).length ? { brush: {} } : { selected: -1 });
     else if (event.key === "f" || event.key === "F") only(place);
     else if (event.key === "ArrowLeft" || event.key === "ArrowRight") {
-      knob = Math.min(Math.max(knob + (event.key === "ArrowRight" ? 1 : -1), 0), points.names.length);
+      knob = Math.min(Math.max(knob + (event.key === "ArrowRight" ? 1 : -1), 0), points.shown.length);
       later();
-    } else if ("+=-".includes(event.key) && place !== undefined && knob < points.names.length) turn(place, event.key === "-" ? -1 : 1);
+    } else if ("+=-".includes(event.key) && place !== undefined && knob < points.shown.length) turn(place, event.key === "-" ? -1 : 1);
     else return;
     done(event);
   }
@@ -186,7 +174,8 @@ function render({ model, el }) {
   // The same configuration with the chosen knob one value further, refused or not.
   function turn(place, way) {
     const digits = [...points.turns[place]];
-    digits[knob] = Math.min(Math.max(digits[knob] + way, 0), points.values[knob].length - 1);
+    const turned = points.shown[knob];
+    digits[turned] = Math.min(Math.max(digits[turned] + way, 0), points.values[turned].length - 1);
     choose(points.like.get(digits.map((digit) => digit.toString(16)).join("")));
   }
 
@@ -219,6 +208,7 @@ function render({ model, el }) {
     dragged = null;
   });
   kept.lastChild.addEventListener("click", () => write({ brush: {} }));
+  folded.lastChild.addEventListener("click", () => renew((unfolded = !unfolded)));
   grid.addEventListener("click", (event) => {
     const cell = event.target.closest("td");
     if (cell) write({ selected: Number(cell.dataset.index) });
@@ -226,6 +216,8 @@ function render({ model, el }) {
   for (const picker of pickers) picker.addEventListener("change", () => write({ [picker.className]: picker.value }));
   const theme = new MutationObserver(renew);
   theme.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
+  const dusk = matchMedia("(prefers-color-scheme: dark)");
+  dusk.addEventListener("change", renew);
   const size = new ResizeObserver(renew);
   size.observe(lines);
   const watched = ["points", "maps", "effects", "title", "x", "y", "statistic", "brush", "error"];
@@ -235,6 +227,7 @@ function render({ model, el }) {
   return () => {
     cancelAnimationFrame(frame);
     theme.disconnect();
+    dusk.removeEventListener("change", renew);
     size.disconnect();
     for (const name of watched) model.off(`change:${name}`, renew);
     model.off("change:selected", later);

@@ -40,7 +40,7 @@ class SpaceExplorer(View):
     """
 
     follows_at_once = True
-    _esm = script(HERE / "lines.js", HERE / "view.js")
+    _esm = script(HERE / "lines.js", HERE / "cells.js", HERE / "view.js")
     _css = HERE / "view.css"
     _state_in_page = ("title", "points", "maps", "effects", "fastest", "x", "y", "statistic", "selected", "brush")
 
@@ -100,6 +100,7 @@ class SpaceExplorer(View):
             self.selected, self.title, self.brush = -1, points.title(), {}
             self.points = {
                 "size": points.size, "knobs": {name: list(values) for name, values in points.knobs.items()},
+                "constant": list(points.constant),
                 "index": list(points.indices), "reasons": reasons, "refused": points.refused,
                 "digits": ["".join(format(digit, "x") for digit in digits) for digits in points.digits],
                 "time": [None if time is None else float(f"{time:.5g}") for time in points.microseconds],

@@ -84,6 +84,7 @@ def test_another_kernel_is_not_tuned_with_it(cache_file):
         subbyte.tune("resnet50.stage2@8", landscape=found)
 
 
+@pytest.mark.sample("json.gz")
 @pytest.mark.parametrize("suffix", ["json", "json.gz"])
 def test_a_convolution_comes_back_as_it_was(recorded, tmp_path, suffix):
     path = export_landscape(recorded, tmp_path / f"x.{suffix}", "kernel-tuner")
@@ -257,6 +258,7 @@ def test_other_files_are_refused_by_name(tmp_path, recorded):
         export_landscape(recorded, tmp_path / "no" / "x", "csv")
 
 
+@pytest.mark.deep
 def test_kernel_tuner_simulates_a_shipped_landscape(tmp_path):
     """A tenth of the largest, to the last digit and in every format: an export that is read again is the same."""
     whole = Landscape.load("resnet50.stage5@8.extended.sm_90a")

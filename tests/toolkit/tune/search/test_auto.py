@@ -48,6 +48,7 @@ def fraction(text, seed, trials):
     return 100 / min(map(two_basins, seen))
 
 
+@pytest.mark.deep
 def test_a_stalled_search_leaves_the_worse_basin():
     """The better one is a combination of three values, one of which is bad in every other combination."""
     assert fraction("auto:wide=0", 1, 75) < 0.83

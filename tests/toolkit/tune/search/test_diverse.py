@@ -44,6 +44,7 @@ def test_pairing_gives_every_parent_one_kept_mutant():
     assert seen == {(0, 4), (4, 0)}
 
 
+@pytest.mark.deep
 def test_random_half_per_parent_is_distributed_as_autotvm(foreign):
     """The A/A test: over many rounds both propose the same mutants equally often."""
 

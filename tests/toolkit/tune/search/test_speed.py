@@ -32,7 +32,7 @@ def tables():
     return {name: Table(Landscape.load(name)) for name in (EXTENDED, PAPER)}
 
 
-@pytest.mark.sample("autotvm")
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("name", "strategy", "seconds"),
     [(EXTENDED, "auto", 10.0), (PAPER, "autotvm", 2.0), (EXTENDED, "random", 0.15)],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, cast
 
@@ -28,6 +29,8 @@ from subbyte.spaces.knob import Value
 from subbyte.workload.conv import CHANNEL_BLOCK, ConvWorkload
 
 _HERE = Path(__file__).parent
+RECORDED = 1.08
+"""Measured cycles over estimated ones, the geometric mean of the recorded int4 layers (``kernel/best.json``)."""
 _SMALL = MmaConfig(blk_row_warps=1, blk_col_warps=1, warp_row_tiles=1, warp_col_tiles=1, reorder_inner=1)
 """The configuration of the paper's space that asks for least: where it can be built, no other need be looked at."""
 
@@ -64,6 +67,10 @@ class MmaFamily(Family):
     def hopeless(self, workload: ConvWorkload, arch: Arch) -> str | None:
         """Why no configuration can be built, whatever it is; None when some may."""
         return hopeless(workload, arch)
+
+    def first_estimate(self, workload: ConvWorkload, arch: Arch) -> float | None:
+        """Of types that no record holds: bytes, zero points."""
+        return _first_estimate(workload, arch) if hopeless(workload, arch) is None else None
 
     def covers(self, workload: ConvWorkload, arch: Arch) -> str | None:
         """Why no kernel computes the workload, None when one does."""
@@ -152,6 +159,12 @@ class MmaFamily(Family):
         """A block's rectangle of pixels, and that of each warp along it."""
         one = cast(Plan, plan)
         return PixelTile(one.tile, one.config.blk_row_warps, one.warp_tile)
+
+
+@lru_cache(256)
+def _first_estimate(workload: ConvWorkload, arch: Arch) -> float | None:
+    first = next(iter(estimated_first(workload, arch)), None)
+    return None if first is None else RECORDED * estimated_cycles(Plan(workload, first, arch))
 
 
 MMA = MmaFamily()

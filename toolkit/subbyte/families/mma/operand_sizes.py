@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from subbyte.device.atoms import Atom
-from subbyte.workload.conv import ConvWorkload
-from subbyte.workload.operand import WORD_BITS
+from subbyte.families.shared.operand_types import OperandTypes
 
 BLOCK_WORDS = 32
 """32-bit words of one 8 x 32 block of 4-bit values, or of one 8 x 16 block of bytes."""
 
 
 @dataclass(frozen=True)
-class OperandSizes:
+class OperandSizes(OperandTypes):
     """The part of a plan that its workload's precision decides."""
-
-    workload: ConvWorkload
 
     @property
     def atom(self) -> Atom:
@@ -29,40 +26,14 @@ class OperandSizes:
         raise NotImplementedError
 
     @property
-    def bytes_in(self) -> bool:
-        """Activations have 8 bits: a block has 16 channels of them."""
-        return self.workload.precision.activations.bits == 8
-
-    @property
-    def bytes_out(self) -> bool:
-        """Output values have 8 bits: a block has 16 channels, an 8-channel tile two words of an image."""
-        return self.workload.precision.output.bits == 8
-
-    @property
     def tiles_together(self) -> int:
         """Column tiles whose weights share a word: two where weights of 4 bits meet activations of 8."""
         return 2 if self.bytes_in and self.workload.precision.weights.bits == 4 else 1
 
     @property
-    def word_values(self) -> int:
-        """Output values of a word."""
-        return WORD_BITS // self.workload.precision.output.bits
-
-    @property
     def tile_words(self) -> int:
         """Words of an 8-channel tile of the output, of one image."""
         return 8 // self.word_values
-
-    @property
-    def zero_point(self) -> int:
-        """Of the activations: what is subtracted from their codes."""
-        return self.workload.precision.activations.zero_point or 0
-
-    @property
-    def fill(self) -> int:
-        """A word of activations that are 0, which lie beyond the border: codes of the zero point."""
-        bits = self.workload.precision.activations.bits
-        return (self.zero_point & (1 << bits) - 1) * ((1 << WORD_BITS) - 1) // ((1 << bits) - 1)
 
     @property
     def filters(self) -> int:

@@ -49,6 +49,12 @@ def ranked(layer: ConvWorkload, arch: Arch) -> list[WgmmaConfig]:
     return [] if first is None else list(dict.fromkeys((first.config, *searched(layer, arch))))
 
 
+def finds(layer: ConvWorkload, arch: Arch) -> bool:
+    """Whether the search finds a dense configuration at the layer's own batch: an eighth of what :func:`ranked` takes.
+    Where it finds none, a kernel of a larger batch may do."""
+    return bool(searched(whole(layer), arch))
+
+
 def known(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> Choice:
     """What is measured, or expected, of a configuration: at the batch it is taken from, else at the layer's own."""
     layer = whole(layer)

@@ -19,7 +19,12 @@ class WgmmaChannels(WgmmaGeometry):
     @property
     def channels(self) -> int:
         """32-channel blocks of one stage (staged row and channel group)."""
-        return self.workload.channel_blocks // (self.knobs.cluster_split_k * self.knobs.channel_groups)
+        return self.channel_blocks // (self.knobs.cluster_split_k * self.knobs.channel_groups)
+
+    @property
+    def loaded_blocks(self) -> int:
+        """The same in blocks of memory: 16 bytes of each image."""
+        return self.channels * self.parts
 
     @property
     def kept_channels(self) -> int:
@@ -28,9 +33,11 @@ class WgmmaChannels(WgmmaGeometry):
 
     @property
     def halves(self) -> int:
-        """Channel blocks of one weight fragment: low and high nibbles of a byte, or the low ones only."""
+        """Channel blocks of one weight fragment: low and high nibbles of a byte, or the low ones only; one of bytes."""
         if self.knobs.listed:
             return 2
+        if self.whole_weights:
+            return 1
         return 2 if self.kept_channels % 2 == 0 else 1
 
     @property

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from subbyte.device.arch import Arch
-from subbyte.device.atoms import UNPACKED_LOG2
 from subbyte.families.shared.reasons import first_reason
 from subbyte.families.wgmma.pipeline import rules as pipeline
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
-from subbyte.families.wgmma.rules import WIDTHS, architecture, rows_listed
+from subbyte.families.wgmma.rules import WIDTHS, accumulator, architecture, operands, rows_listed
 from subbyte.families.wgmma.single import rules as single
 from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.families.wgmma.skipping import BY_KIND
 from subbyte.workload import ConvWorkload, ceil_div
-from subbyte.workload.coverage import four_bits_alone, largest_tensor, sum_limit, too_large
 
 
 def why_not(plan: WgmmaPlan) -> str | None:
@@ -29,5 +27,5 @@ def hopeless(workload: ConvWorkload, arch: Arch) -> str | None:
     w = workload
     flat = ceil_div(w.p * w.q, 2 * max(WIDTHS)) if w.r == w.s == 1 and w.pad == 0 else w.p
     rows = flat if w.stride == 1 else min(flat, w.p)
-    reason = four_bits_alone(w) or architecture(WgmmaPlan(w, PipelineConfig(), arch)) or too_large(largest_tensor(w))
-    return reason or sum_limit(w, UNPACKED_LOG2) or rows_listed(rows)
+    plan = WgmmaPlan(w, PipelineConfig(), arch)
+    return operands(plan) or architecture(plan) or accumulator(plan) or rows_listed(rows)

@@ -32,6 +32,8 @@ class Constants:
     """How much longer it takes beside another warpgroup's multiplications."""
     load: float = 101.0
     """For each 16-byte load of a producer thread: issuing, unpacking, storing."""
+    copied: float = 25.0
+    """The same where it goes straight into its stage: issuing alone. Set by hand, nothing of it is measured yet."""
     stage: float = 351.0
     """For each stage of the pipeline: what is left of the wait for memory."""
     cache: float = 28.5
@@ -124,12 +126,12 @@ def terms(plan: WgmmaPlan, k: Constants | None = None) -> Terms:
     if config.listed:
         turns = iterations * config.consumers * resident
         together += turns * (fragments * config.tile_rows * k.listed_fragment + k.listed_iteration)
-    producer = stages * (plan.copies * k.load + k.stage) / config.producers
+    producer = stages * (plan.copies * (k.copied if plan.direct else k.load) + k.stage) / config.producers
     once = config.consumers_m / max(config.multicast, 1)
     times = 1 if config.resident else iterations
     read = once if config.multicast else config.consumers * times
     weights = 4 * plan.fragment_words * fragments * config.tiles_m * read
-    fetched = (weights + 128 * pixels) * resident / k.cache
+    fetched = (weights + 128 * plan.parts * pixels) * resident / k.cache
     setup = k.setup + (
         k.cluster + config.consumers * plan.exchanged_bytes / k.exchange if config.cluster_split_k > 1 else 0.0
     )

@@ -28,6 +28,8 @@ FEW = {"tile_width": 4, "segments": 6, "tiles_m": 1, "pixels": 3}
 """Values of a knob that are combined with all others; 2 of those not named."""
 TURNS, BRED = 4, 24
 """How often, and around how many of the best, single knobs are changed."""
+COPIED_AHEAD = 3
+"""Stages of bytes on their way, where there is room for them."""
 CONDITION_REGISTERS = 16
 """More registers of a producer thread whose loads have a condition each, or a row to be found."""
 
@@ -100,10 +102,20 @@ def _combinations(lists: Mapping[str, Sequence[int]]) -> Iterator[dict[str, int]
         yield dict(zip(few, values, strict=True))
 
 
+def _copying(plan: WgmmaPlan, fitting: int, least: int) -> dict[str, int]:
+    """Stages on their way in their own buffers: as many as there is room for behind those that are read, at most 3."""
+    config, whole = plan.knobs, plan.most_staged * plan.knobs.channel_groups
+    if not config.keep_rows:
+        least, whole = plan.group_stages * (2 if config.channel_groups > 1 else 1) + (plan.tap_rows == 1), fitting
+    stages = min(fitting, whole, max(least, config.consumers) + COPIED_AHEAD)
+    ahead = min(COPIED_AHEAD, stages - least + 1, stages - config.consumers)
+    return {"stages": max(1, stages), "copies_ahead": max(0, ahead), "load_ahead": 1}
+
+
 def _completed(plan: WgmmaPlan) -> Iterator[PipelineConfig]:
     """The configuration with a pipeline as deep as fits, and as many weights ahead as registers allow."""
     config, base = plan.knobs, cast(PipelineConfig, plan.config)
-    if plan.workload.channel_blocks % (config.cluster_split_k * config.channel_groups) or sizes(plan) is not None:
+    if plan.channel_blocks % (config.cluster_split_k * config.channel_groups) or sizes(plan):
         return
     changes: dict[str, int] = {"load_ahead": 1 if plan.accumulators > 112 else 2}
     spare = plan.arch.shared_per_block - 12 * plan.parameter_channels - 4096
@@ -116,6 +128,8 @@ def _completed(plan: WgmmaPlan) -> Iterator[PipelineConfig]:
     changes["stages"] = max(1, min(fitting, whole * config.channel_groups, least + 3 * config.channel_groups))
     if not config.keep_rows:
         changes["stages"] = max(1, min(fitting, 6))
+    if plan.bytes_in:
+        changes |= _copying(plan, fitting, max(least, config.consumers))
     room = 200 - plan.accumulators - 44
     words = plan.fragment_words // 128 * plan.workload.s
     if config.listed:

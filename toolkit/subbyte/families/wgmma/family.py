@@ -19,7 +19,7 @@ from subbyte.families.base import Plan as AnyPlan
 from subbyte.families.shared.reasons import serialized
 from subbyte.families.topic import Topic
 from subbyte.families.wgmma import second, translate
-from subbyte.families.wgmma.batches import ranked, told
+from subbyte.families.wgmma.batches import finds, ranked, told
 from subbyte.families.wgmma.blocks.weights import prepare_listed_weights
 from subbyte.families.wgmma.check import hopeless, why_not
 from subbyte.families.wgmma.config import WgmmaConfig
@@ -47,23 +47,24 @@ from subbyte.families.wgmma.space import (
 from subbyte.families.wgmma.space import WGMMA as WHOLE
 from subbyte.families.wgmma.sparse.weights import prepare_sparse_weights
 from subbyte.families.wgmma.values import value_lists
-from subbyte.families.wgmma.weights import ORDERS, prepare_warpgroup_weights
+from subbyte.families.wgmma.weights import ORDERS, weights_of_form
 from subbyte.info_record import InfoRecord
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.knob import Value
 from subbyte.workload.conv import CHANNEL_BLOCK, ConvWorkload
+from subbyte.workload.coverage import four_bits_alone
 
 _HERE = Path(__file__).parent
-FORM = "warpgroup-"
-"""How the form of the weights begins."""
 SPARSE_FORM = "warpgroup24-"
-"""The same of 2:4 weights."""
+"""How the form of 2:4 weights begins."""
 FRAGMENT_THREADS = 128
 AXES = ("tile", "rank", "row", "group", "step", "column")
 """Axes of the weights: 64 filters, block of the cluster, kernel row, part of the input channels, step of 32 or 64
 channels within it, kernel column."""
 WRAPPED = "subbyte: index in too few bits:"
 """How the lines begin that are added to the compiler's report where its PTX holds such a fault."""
+RECORDED = 0.95
+"""Measured cycles over estimated ones, the geometric mean of the recorded int4 layers (``kernel/best.json``)."""
 LESS = "choose fewer rows, less unroll, load_ahead=1, weights_ahead=0 or in_flight=1"
 
 
@@ -133,11 +134,20 @@ class WgmmaFamily(Family):
         """Why no configuration can be built, whatever it is; None when some may."""
         return hopeless(workload, arch)
 
+    def first_estimate(self, workload: ConvWorkload, arch: Arch) -> float | None:
+        """Of types that neither a record nor the model knows: bytes, zero points."""
+        first = next(iter(self.candidates(workload, arch)), None)
+        if first is None:
+            return None
+        return RECORDED * estimated_cycles(WgmmaPlan(workload, cast(WgmmaConfig, first), arch))
+
     def covers(self, workload: ConvWorkload, arch: Arch) -> str | None:
         """Why no kernel computes the workload, None when one does: else the reason that the plainest is refused."""
         reason = hopeless(workload, arch)
-        if reason is not None or next(iter(self.candidates(workload, arch)), None) is not None:
+        if reason is not None or (skipping(workload) is None and finds(workload, arch)):
             return reason
+        if next(iter(self.candidates(workload, arch)), None) is not None:
+            return None
         narrowest = min(value_lists(workload)["tile_width"])
         plainest = why_not(WgmmaPlan(workload, PipelineConfig(tile_width=narrowest), arch))
         return plainest or "no configuration of the wgmma family fits"
@@ -183,13 +193,13 @@ class WgmmaFamily(Family):
     def expectation(self, workload: ConvWorkload, config: Configuration, arch: Arch) -> str:
         """The time that the model expects of a dense kernel, and what the model was worth; or what was measured of it
         at another batch."""
-        if skipping(workload) is not None:
+        if not _modelled(workload):
             return ""
         return told(workload, cast(WgmmaConfig, config), arch)
 
     def expected(self, workload: ConvWorkload, config: Configuration, arch: Arch) -> Expected | None:
         """The time that the model expects of a dense kernel, with its error bar."""
-        return None if skipping(workload) is not None else expected_time(workload, cast(WgmmaConfig, config), arch)
+        return expected_time(workload, cast(WgmmaConfig, config), arch) if _modelled(workload) else None
 
     def estimate(self, plan: AnyPlan) -> float:
         """A rough count of cycles."""
@@ -216,7 +226,7 @@ class WgmmaFamily(Family):
     def sources(self) -> tuple[Path, ...]:
         """What decides the generated text."""
         kernels = ("pipeline/config", "single/config", "sparse/config", "blocks/config")
-        files = ("schedule", "listed", "geometry", "channels", "halves", "memory", "plan", *kernels)
+        files = ("schedule", "listed", "operands", "geometry", "channels", "halves", "memory", "plan", *kernels)
         folders = ("emit", "pipeline/emit", "single/emit", "blocks/emit")
         return (*(_HERE / name for name in folders), *(_HERE / f"{name}.py" for name in files))
 
@@ -227,10 +237,7 @@ class WgmmaFamily(Family):
         if form.startswith(SPARSE_FORM):
             groups, order, tiles = form.removeprefix(SPARSE_FORM).split("-")
             return prepare_sparse_weights(w, int(groups), order, int(tiles))
-        if not form.startswith(FORM):
-            return None
-        split, groups, order, tiles = form.removeprefix(FORM).split("-")
-        return prepare_warpgroup_weights(w, int(split), int(groups), order, int(tiles))
+        return weights_of_form(form, w)
 
     def report(self, ptx: str) -> list[str]:
         """Indices that the compiler computes in too few bits."""
@@ -285,9 +292,14 @@ class WgmmaFamily(Family):
 
 @lru_cache(256)
 def _ranked(workload: ConvWorkload, arch: Arch) -> tuple[WgmmaConfig, ...]:
-    """By the model, which knows dense kernels; of weights with a pattern of zeros by the estimate."""
-    dense = ranked(workload, arch) if skipping(workload) is None else []
+    """By the model where it knows such kernels, else by the estimate."""
+    dense = ranked(workload, arch) if _modelled(workload) else []
     return tuple(dense or candidates(workload, arch))
+
+
+def _modelled(workload: ConvWorkload) -> bool:
+    """The model knows dense kernels on values of 4 bits: neither weights with a pattern of zeros nor bytes."""
+    return skipping(workload) is None and four_bits_alone(workload) is None
 
 
 @lru_cache(256)
@@ -304,10 +316,10 @@ def _dense_instead(workload: ConvWorkload, arch: Arch, weights: str) -> str | No
 
 def weight_axes(plan: WgmmaPlan) -> list[tuple[str, int]]:
     """Name and size of the axes before a fragment of weights, the outermost first."""
-    *_, groups, order, tiles = plan.weight_form.split("-")
-    sizes = (int(tiles), plan.knobs.cluster_split_k, plan.workload.r, int(groups), plan.steps, plan.workload.s)
+    c, r, s = plan.knobs, plan.workload.r, plan.workload.s
+    sizes = (plan.padded_tiles, c.cluster_split_k, r, c.channel_groups, plan.steps, s)
     by_axis = dict(zip(ORDERS["rows"], zip(AXES, sizes, strict=True), strict=True))
-    return [by_axis[axis] for axis in ORDERS[order]]
+    return [by_axis[axis] for axis in ORDERS[plan.weight_order]]
 
 
 WGMMA = WgmmaFamily()

@@ -18,9 +18,10 @@ from subbyte.device.arch import Arch
 from subbyte.families.shared.axis import Axis, Index
 from subbyte.families.wgmma import halves
 from subbyte.families.wgmma.config import WgmmaConfig
+from subbyte.families.wgmma.operands import WgmmaOperands
 from subbyte.families.wgmma.schedule import Schedule
 from subbyte.numerics.fusion import Fusion
-from subbyte.workload.conv import ConvWorkload, ceil_div
+from subbyte.workload.conv import ceil_div
 from subbyte.workload.operand import Operand
 
 MMA_FILTERS = 64
@@ -30,10 +31,9 @@ Bounds = tuple[int, int, int, int, int]
 
 
 @dataclass(frozen=True)
-class WgmmaGeometry:
+class WgmmaGeometry(WgmmaOperands):
     """The part of a :class:`~subbyte.families.wgmma.plan.WgmmaPlan` that knows nothing of memory."""
 
-    workload: ConvWorkload
     config: WgmmaConfig
     arch: Arch
     output: str = "int4"
@@ -47,8 +47,9 @@ class WgmmaGeometry:
 
     @property
     def by_line(self) -> bool:
-        """Sums are rounded in floating point, by one line for each channel: not where values are added."""
-        return self.requant == "fixed" and self.added is None
+        """Sums are rounded in floating point, by one line for each channel: to values of 4 bits, of activations of 4
+        bits, and not where values are added."""
+        return self.requant == "fixed" and self.added is None and not (self.bytes_in or self.bytes_out)
 
     @property
     def parameter_rows(self) -> int:
@@ -162,7 +163,10 @@ class WgmmaGeometry:
 
     @cached_property
     def row_range(self) -> tuple[int, int]:
-        """First and last staged row that lie in the image; of a lowered image all, with zeros for its padding."""
+        """First and last staged row that lie in the image; of a lowered image all, with zeros for its padding, and all
+        where padding is multiplied."""
+        if self.pads_with_code and not self.lowered:
+            return 0, (self.output_size[0] - 1) * self.rows.pixel_step + (self.tap_rows - 1) * self.rows.tap_step
         return (0, self.output_size[0] - 1) if self.lowered else self._inside(self.rows, self.input_size[0])
 
     @cached_property
@@ -215,7 +219,7 @@ class WgmmaGeometry:
     @property
     def filter_tiles(self) -> int:
         """Tiles of 64 output channels, the last one perhaps half empty."""
-        return ceil_div(self.workload.filter_blocks, 2)
+        return ceil_div(self.workload.padded_filters, MMA_FILTERS)
 
     @property
     def filter_blocks(self) -> int:

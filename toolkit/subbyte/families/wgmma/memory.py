@@ -26,7 +26,7 @@ values, and room that keeps both the writing and the reading lanes on different 
 COPY_BYTES = 2048
 """Bytes of one load of all threads of a producer: 16 of each."""
 GROUP_PIXELS = 8
-"""Pixels that the epilogue moves through shared memory with one instruction."""
+"""Pixels of 4-bit values that the epilogue moves through shared memory with one instruction."""
 GROUP_BYTES = 64 * GROUP_PIXELS
 """Their bytes: a warp's 16 channels of 8 images."""
 
@@ -178,8 +178,8 @@ class WgmmaMemory(WgmmaChannels):
     @property
     def _behind_pipeline(self) -> int:
         """Bytes of shared memory behind the pipeline."""
-        behind = 12 * self.parameter_channels + self.weight_bytes + self.packing_bytes + self.zero_bytes
-        return behind + self.exchange_bytes + self.barrier_bytes + self.copied_bytes
+        behind = 4 * (3 + bool(self.zero_point)) * self.parameter_channels + self.weight_bytes + self.packing_bytes
+        return behind + self.zero_bytes + self.exchange_bytes + self.barrier_bytes + self.copied_bytes
 
     @property
     def parameter_base(self) -> int:
@@ -189,17 +189,22 @@ class WgmmaMemory(WgmmaChannels):
     @property
     def parameter_channels(self) -> int:
         """Output channels whose parameters a block keeps."""
-        return self.filters * self.knobs.m_iterations if self.output != SUMS else 0
+        return self.filters * self.knobs.m_iterations if self.kept_rows else 0
+
+    @property
+    def kept_rows(self) -> int:
+        """Words that a block keeps of each of them: its parameters, and what a zero point adds to its sums."""
+        return (self.parameter_rows if self.output != SUMS else 0) + bool(self.zero_point)
 
     @property
     def parameter_loads(self) -> int:
         """Words of the parameters that one producer thread loads."""
-        return ceil_div(self.parameter_rows * self.parameter_channels, 128)
+        return ceil_div(self.kept_rows * self.parameter_channels, 128)
 
     @property
     def weight_base(self) -> int:
         """Byte where the weights of the block begin."""
-        return self.parameter_base + 4 * self.parameter_rows * self.parameter_channels
+        return self.parameter_base + 4 * self.kept_rows * self.parameter_channels
 
     @property
     def weight_bytes(self) -> int:
@@ -221,7 +226,12 @@ class WgmmaMemory(WgmmaChannels):
         if not config.register_packing:
             return config.consumers * 4 * PACKING_ROWS * PACKING_PITCH * 4
         width, rows = (self.row_pixels, config.tile_rows) if config.cluster_split_k == 1 else (self.exchange_pixels, 1)
-        return config.consumers * 4 * rows * ceil_div(width, GROUP_PIXELS) * GROUP_BYTES
+        return config.consumers * 4 * rows * ceil_div(width, self.group_pixels) * GROUP_BYTES
+
+    @property
+    def group_pixels(self) -> int:
+        """Pixels that the epilogue moves through shared memory with one instruction."""
+        return GROUP_PIXELS // self.output_parts
 
     @property
     def packing_base(self) -> int:
@@ -264,7 +274,12 @@ class WgmmaMemory(WgmmaChannels):
     @property
     def copied_bytes(self) -> int:
         """Shared memory of the stages that are on their way: a place for each load of a producer thread."""
-        return self.knobs.copies_ahead * self.copies * COPY_BYTES
+        return 0 if self.direct else self.knobs.copies_ahead * self.copies * COPY_BYTES
+
+    @property
+    def direct(self) -> bool:
+        """Stages are copied straight into their buffers: those of bytes, which nobody unpacks."""
+        return self.bytes_in and self.knobs.copies_ahead > 0
 
     @property
     def zero_base(self) -> int:
@@ -296,23 +311,24 @@ class WgmmaMemory(WgmmaChannels):
     @property
     def row_copies(self) -> int:
         """16-byte loads of one producer thread for one row of a stage."""
-        return ceil_div(self.columns_loaded * self.knobs.image_groups * self.channels, 16)
+        return ceil_div(self.columns_loaded * self.knobs.image_groups * self.loaded_blocks, 16)
 
     def copy_place(self, load: int, unit: Index) -> tuple[Index, Index]:
-        """Channel block and loaded column of load number ``load`` of a producer thread: ``unit`` is the thread's group
-        of 8 lanes (0 to 15); groups go along the channel blocks first, as memory does."""
-        if 16 % self.channels == 0:
-            return unit % self.channels, unit // self.channels + load * (16 // self.channels)
-        if self.channels % 16 == 0:
-            return unit + load % (self.channels // 16) * 16, load // (self.channels // 16)
-        return (unit + load * 16) % self.channels, (unit + load * 16) // self.channels
+        """Block of memory and loaded column of load number ``load`` of a producer thread: ``unit`` is the thread's
+        group of 8 lanes (0 to 15); groups go along the channel blocks first, as memory does."""
+        blocks = self.loaded_blocks
+        if 16 % blocks == 0:
+            return unit % blocks, unit // blocks + load * (16 // blocks)
+        if blocks % 16 == 0:
+            return unit + load % (blocks // 16) * 16, load // (blocks // 16)
+        return (unit + load * 16) % blocks, (unit + load * 16) // blocks
 
     @property
     def evenly_apart(self) -> bool:
         """A thread's loads of a stage lie at constant distances, and so do its stores."""
-        together = 16 // self.channels
-        if self.knobs.flatten or self.knobs.flat_batch or self.lowered:
+        together = 16 // self.loaded_blocks
+        if self.knobs.flatten or self.knobs.flat_batch or self.lowered or self.odd_part:
             return False
-        if self.channels % 16 == 0:
+        if self.loaded_blocks % 16 == 0:
             return True
-        return 16 % self.channels == 0 and together % self.knobs.image_groups == 0
+        return 16 % self.loaded_blocks == 0 and together % self.knobs.image_groups == 0

@@ -16,6 +16,7 @@ from subbyte.families.wgmma import halves
 from subbyte.families.wgmma.geometry import Index
 from subbyte.families.wgmma.listed import ListForm
 from subbyte.families.wgmma.memory import PIXEL_BYTES, WgmmaMemory
+from subbyte.families.wgmma.operands import output_blocks
 from subbyte.numerics.fusion import ADDED
 from subbyte.numerics.weight_blocks import allowed_blocks
 from subbyte.workload.conv import BATCH_GROUP, ceil_div
@@ -57,13 +58,17 @@ class WgmmaPlan(WgmmaMemory):
     def atom_of(self, pixels: int) -> Atom:
         """The matrix instruction for so many pixels of 8 images."""
         n = 8 * pixels
-        if self.knobs.sparse:
+        types = self.workload.precision
+        if self.bytes_in:
+            ptx = f"wgmma.mma_async.sync.aligned.m64n{n}k32.s32.s8.s8"
+            one = Atom(f"s8.wgmma.m64n{n}k32", ptx, n // 8, 1, False, 90, types.weights.bits == 4)
+        elif self.knobs.sparse:
             ptx = f"wgmma.mma_async.sp.sync.aligned.m64n{n}k64.s32.s8.s8"
             one = Atom(f"s8.wgmma.sp.m64n{n}k64", ptx, n // 8, 2, True, 90)
         else:
             ptx = f"wgmma.mma_async.sync.aligned.m64n{n}k32.s32.s8.s8"
             one = Atom(f"s8.wgmma.m64n{n}k32", ptx, n // 8, 1, True, 90)
-        return one.with_activations(self.workload.precision.activations.least < 0, first=False)
+        return one.with_activations(self.signed_codes, first=False)
 
     @property
     def descriptor_high(self) -> int:
@@ -112,6 +117,8 @@ class WgmmaPlan(WgmmaMemory):
     @property
     def loads_ahead(self) -> int:
         """16-byte loads whose words a producer thread holds."""
+        if self.direct:
+            return 0
         return min(self.copies, READ_TOGETHER) if self.knobs.copies_ahead else self.copies * self.knobs.load_ahead
 
     @property
@@ -179,13 +186,18 @@ class WgmmaPlan(WgmmaMemory):
     @property
     def weight_form(self) -> str:
         """How :func:`subbyte.families.wgmma.weights.prepare_warpgroup_weights` must arrange the weights."""
-        c = self.knobs
-        order = "taps" if self.lowered else "rows" if c.keep_rows else "groups"
+        c, order = self.knobs, self.weight_order
         if c.listed:
             return self.list_form.text
         if c.sparse:
             return f"warpgroup24-{c.channel_groups}-{order}-{self.padded_tiles}"
-        return f"warpgroup-{c.cluster_split_k}-{c.channel_groups}-{order}-{self.padded_tiles}"
+        zero = f".z{self.zero_point}s{self.atom.scale_log2}k{self.workload.padded_filters}" if self.zero_point else ""
+        return f"warpgroup{self.weight_kind}-{c.cluster_split_k}-{c.channel_groups}-{order}-{self.padded_tiles}{zero}"
+
+    @property
+    def weight_order(self) -> str:
+        """In which order the axes of the weights lie (``ORDERS``)."""
+        return "taps" if self.lowered else "rows" if self.knobs.keep_rows else "groups"
 
     @property
     def padded_tiles(self) -> int:
@@ -194,7 +206,7 @@ class WgmmaPlan(WgmmaMemory):
 
     @property
     def weight_words(self) -> int:
-        """Words of all weights."""
+        """Words of all weights; behind them stands, of a zero point, what is added to the sums of each channel."""
         if self.knobs.listed:
             return self.list_form.words
         return self.padded_tiles * self.knobs.cluster_split_k * self.run * self.tap_rows * self.fragment_words
@@ -203,7 +215,7 @@ class WgmmaPlan(WgmmaMemory):
     def list_form(self) -> ListForm:
         """How weights with blocks of zeros are listed."""
         w, pairs, tiles = self.workload, self.knobs.live_pairs, self.padded_tiles
-        of_tile = w.r * w.s * w.channel_blocks
+        of_tile = w.r * w.s * self.channel_blocks
         live = allowed_blocks(self.filter_tiles * of_tile, w.precision.weights.live_percent or 0)
         bodies = min(tiles + live // (2 * pairs), tiles * max(1, ceil_div(of_tile, 2 * pairs)))
         row = self.rows.tap_step * self.buffer_bytes // 16
@@ -217,7 +229,7 @@ class WgmmaPlan(WgmmaMemory):
         w = self.workload
         if not self.knobs.listed:
             return w.r * w.s * self.steps * self.knobs.channel_groups
-        of_tile = w.r * w.s * w.channel_blocks
+        of_tile = w.r * w.s * self.channel_blocks
         live = ceil_div(allowed_blocks(of_tile, w.precision.weights.live_percent or 0), 2 * self.knobs.live_pairs)
         return max(1, live) * self.knobs.live_pairs
 
@@ -240,9 +252,15 @@ class WgmmaPlan(WgmmaMemory):
         return 4 if self.packed else pixels * blocks * 4
 
     def output_word(self, group: Index, row: Index, col: Index, block: Index, image: Index) -> Index:
-        """First of the four words of 32 output channels of one image's pixel."""
-        (_, width), blocks = self.output_size, self.workload.filter_blocks
-        pixels = self.workload.p * self.workload.q
+        """First of the four words of a block of output channels of one image's pixel."""
+        return self._word(group, row, col, block, image, self.workload.filter_blocks)
+
+    def added_word(self, group: Index, row: Index, col: Index, block: Index, image: Index) -> Index:
+        """The same in a tensor of as many values of 4 bits, whatever the output's are."""
+        return self._word(group, row, col, block, image, output_blocks(self.workload))
+
+    def _word(self, group: Index, row: Index, col: Index, block: Index, image: Index, blocks: int) -> Index:
+        (_, width), pixels = self.output_size, self.workload.p * self.workload.q
         place = ((row * width + col) * blocks + block) * self.block_words
         return group * (pixels * blocks * 32) + place + image * self.image_words(pixels, blocks)
 
@@ -263,14 +281,15 @@ class WgmmaPlan(WgmmaMemory):
         arguments = [Argument("A", "uint32", (images * w.h * w.w * w.channel_blocks * 4,), "in", self.knobs.layout)]
         if self.output != SUMS:
             arguments.append(Argument("Out", "uint32", (packed,), "out", self.knobs.layout))
-            parameters = self.parameter_rows * w.filter_blocks * 32
+            parameters = self.parameter_rows * w.padded_filters
             arguments.append(Argument("Prm", "int32", (parameters,), "in", self.parameter_form))
             if self.added is not None:
-                words = packed * self.added.bits // 4
+                words = images * w.p * w.q * output_blocks(w) * self.added.bits
                 arguments.append(Argument("Res", "uint32", (words,), "in", self.knobs.layout))
         else:
-            arguments.append(Argument("Out", "int32", (packed * 8,), "out", self.knobs.layout))
-        arguments.append(Argument("Wt", "uint32", (self.weight_words,), "in", self.weight_form))
+            arguments.append(Argument("Out", "int32", (packed * self.word_values,), "out", self.knobs.layout))
+        words = self.weight_words + (w.padded_filters if self.zero_point else 0)
+        arguments.append(Argument("Wt", "uint32", (words,), "in", self.weight_form))
         return Launch(
             "conv_kernel", (*self.grid, 1), (self.knobs.threads, 1, 1), self.shared_bytes, tuple(arguments),
             self.knobs.cluster_split_k * self.multicast_blocks, bool(self.knobs.dependent_launch),

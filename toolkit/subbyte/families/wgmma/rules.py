@@ -10,11 +10,10 @@ from collections.abc import Callable
 from functools import cache
 
 from subbyte.device.arch import Arch
-from subbyte.device.atoms import UNPACKED_LOG2
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.workload import ConvWorkload
-from subbyte.workload.coverage import four_bits_alone, largest_tensor, sum_limit, too_large
+from subbyte.workload.coverage import largest_tensor, sum_limit, too_large, whole_codes
 
 WIDTHS = (1, 2, 3, 4, *range(6, 29, 2))
 """Pixels of an instruction: N = 8, 16, 24, 32 or a multiple of 16 up to 224 (PTX ISA, wgmma with .s8)."""
@@ -30,6 +29,8 @@ ITERATION_LOADS = 16
 """The same for a stage of several rows (``stage_per_iteration``)."""
 COPIED_LOADS = 24
 """The same where the producer's stages are on their way in shared memory, and only the first ones in registers."""
+DIRECT_LOADS = 48
+"""The same where they go straight into stage buffers: each is some instructions of the text."""
 CONDITIONAL_LOADS = 13
 """16-byte loads a producer thread may have in flight where columns are divided among blocks and a block has more than
 two warpgroups: of 109 kernels with more of them 102 needed local memory, of 217 others 19."""
@@ -49,8 +50,8 @@ def architecture(plan: WgmmaPlan) -> str | None:
 
 
 def operands(plan: WgmmaPlan) -> str | None:
-    """Four-bit values, in tensors whose words can be counted."""
-    return four_bits_alone(plan.workload) or too_large(largest_tensor(plan.workload))
+    """Values of 4 or 8 bits, in tensors whose words can be counted."""
+    return whole_codes(plan.workload) or too_large(largest_tensor(plan.workload))
 
 
 def sizes(plan: WgmmaPlan) -> str | None:
@@ -66,8 +67,8 @@ def rows_listed(rows: int) -> str | None:
 
 
 def accumulator(plan: WgmmaPlan) -> str | None:
-    """32 bits hold every sum, which unpacking multiplies by 256."""
-    return sum_limit(plan.workload, UNPACKED_LOG2)
+    """32 bits hold every sum, which unpacking multiplies by 16 or 256."""
+    return sum_limit(plan.workload, plan.atom.scale_log2)
 
 
 def width(plan: WgmmaPlan) -> str | None:
@@ -162,11 +163,11 @@ def consumers(plan: WgmmaPlan) -> str | None:
 
 def channel_division(plan: WgmmaPlan) -> str | None:
     """Blocks of input channels are divided evenly, and each technique has a meaning."""
-    config, blocks = plan.knobs, plan.workload.channel_blocks
+    config, blocks = plan.knobs, plan.channel_blocks
     parts = config.cluster_split_k * config.channel_groups
     if blocks % parts:
         return f"divisibility: cluster_split_k * channel_groups = {parts} does not divide {blocks}"
-    if plan.halves == 1 and blocks > 1 and blocks % 2 == 0:
+    if plan.halves == 1 and blocks > 1 and blocks % 2 == 0 and not plan.whole_weights:
         return "divisibility: a part of an odd number of channel blocks would use half of each weight word"
     if plan.steps % config.unroll:
         return f"divisibility: unroll {config.unroll} does not divide {plan.steps} channel steps of a stage"
@@ -232,7 +233,7 @@ def registers(plan: WgmmaPlan) -> str | None:
     if needed > consumer:
         return f"registers: about {needed} of a consumer thread needed, {consumer} allowed"
     most = ITERATION_LOADS if plan.knobs.stage_per_iteration else LOADS_AT_ONCE
-    most = COPIED_LOADS if plan.knobs.copies_ahead else most
+    most = DIRECT_LOADS if plan.direct else COPIED_LOADS if plan.knobs.copies_ahead else most
     if plan.copies > most:
         return f"registers: {plan.copies} loads of a producer thread exceed {most}; use channel_groups"
     if plan.x_tiles > 1 and plan.knobs.threads > 256 and plan.loads_ahead > CONDITIONAL_LOADS:

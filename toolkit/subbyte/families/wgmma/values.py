@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from subbyte.families.wgmma.memory import PIXEL_BYTES
+from subbyte.families.wgmma.operands import channel_blocks, output_blocks
 from subbyte.families.wgmma.pipeline.config import FLAT, FLAT_BATCH, HALF_ROWS, ROWS, TWO_GROUPS, TWO_GROUPS_HALF_ROWS
 from subbyte.families.wgmma.rules import WIDTHS
 from subbyte.workload import ConvWorkload, ceil_div
@@ -41,10 +42,12 @@ def searched_values(workload: ConvWorkload) -> dict[str, Values]:
         lists["row_reuse"] = (*reuse, 3)
     elif w.r > 1 and w.stride > 1 and _large_rows(w):
         groups = lists["channel_groups"]
-        lists |= {"channel_groups": (*groups, *(n for n in (8,) if w.channel_blocks % (2 * n) == 0)),
+        lists |= {"channel_groups": (*groups, *(n for n in (8,) if channel_blocks(w) % (2 * n) == 0)),
                   "row_reuse": (*reuse, 0, 3)}  # fmt: skip
     elif w.r == w.s == 1 and w.pad == 0 and w.macs >= SOME_WORK and w.batch_groups > FEW_GROUPS:
         lists |= {"operands_apart": (0, 1), "copies_ahead": (0, 4)}
+    if _copied(w):
+        lists |= {"copies_ahead": (1, 2, 4, 0)}
     if w.r > 1 and w.macs >= LARGE_WORK:
         lists["start"] = (*lists.get("start", (0,)), *(n + 2 for n in lists.get("start", (0,))))
     return lists
@@ -85,10 +88,12 @@ def value_lists(workload: ConvWorkload) -> dict[str, Values]:
         if w.macs >= SOME_WORK:
             lists |= {"weights_ahead": (0, 3, 6), "parameters": (0, 1, 2), "early_start": (0, 1, 2)}
     if _large_rows(w):
-        groups = tuple(n for n in (1, 2, 4) if w.channel_blocks % (2 * n) == 0) or (1,)  # none of an odd number
+        groups = tuple(n for n in (1, 2, 4) if channel_blocks(w) % (2 * n) == 0) or (1,)  # none of an odd number
         lists |= {"channel_groups": groups, "stages": (3, 4, 5, 6, 7, 9, 13), "row_reuse": (1, 2)}
     if w.r > 1 and w.stride == 1 and w.macs >= LARGE_WORK:
         lists |= _large_values(w, lists)
+    if _copied(w):  # one producer, which has stages on their way in their buffers, not in registers
+        lists |= {"load_ahead": (1,), "producers": (1,), "start": (0,), "producer_registers": (0,)}
     return lists
 
 
@@ -123,10 +128,10 @@ def _large_values(w: ConvWorkload, lists: Mapping[str, Values]) -> dict[str, Val
         more["pixels"] = (ROWS, HALF_ROWS)
     if w.q == 7 and w.batch_groups % 2 == 0:  # 7 pixels of two groups of images are a width
         more |= {"tile_width": (8, 7), "pixels": (ROWS, TWO_GROUPS, HALF_ROWS, TWO_GROUPS_HALF_ROWS)}
-    if w.channel_blocks >= MANY_BLOCKS and (w.q > 14 or TWO_GROUPS in more.get("pixels", ())):
+    if channel_blocks(w) >= MANY_BLOCKS and (w.q > 14 or TWO_GROUPS in more.get("pixels", ())):
         more |= {"channel_groups": (1, 4, 8), "stages": (3, 4, 5, 6, 7, 8, 9, 12, 13),
                  "row_reuse": (*lists.get("row_reuse", (1,)), 0)}  # fmt: skip
-    if w.channel_blocks >= MANY_BLOCKS // 2 and w.q > 14:
+    if channel_blocks(w) >= MANY_BLOCKS // 2 and w.q > 14:
         more["producer_registers"] = (0, 80, 104)
     return more
 
@@ -134,8 +139,8 @@ def _large_values(w: ConvWorkload, lists: Mapping[str, Values]) -> dict[str, Val
 def _pointwise_values(w: ConvWorkload) -> dict[str, Values]:
     """The values of what is different where rows do not matter: any width, pipelines of channel groups, and ways to
     bring the same pixels to several blocks."""
-    pixels, tiles = w.p * w.q, ceil_div(w.filter_blocks, 2)
-    groups = tuple(n for n in (1, 2, 4, 8, 16) if w.channel_blocks % n == 0 and n <= max(1, w.channel_blocks // 2))
+    pixels, tiles = w.p * w.q, ceil_div(output_blocks(w), 2)
+    groups = tuple(n for n in (1, 2, 4, 8, 16) if channel_blocks(w) % n == 0 and n <= max(1, channel_blocks(w) // 2))
     return {
         "tile_width": _widths(pixels, len(WIDTHS)),
         "segments": tuple(n for n in SEGMENTS if n <= ceil_div(pixels * w.batch_groups, 6)),
@@ -154,8 +159,13 @@ def _pointwise_values(w: ConvWorkload) -> dict[str, Values]:
 def _large_rows(w: ConvWorkload) -> bool:
     """The input rows of one output row fill much of the shared memory: their channels come in groups, and are
     released early."""
-    width = (w.w + 2 * w.pad) * w.channel_blocks * PIXEL_BYTES
-    return w.r > 1 and w.channel_blocks > 2 and w.r * width > LARGE_ROWS
+    width = (w.w + 2 * w.pad) * channel_blocks(w) * PIXEL_BYTES
+    return w.r > 1 and channel_blocks(w) > 2 and w.r * width > LARGE_ROWS
+
+
+def _copied(w: ConvWorkload) -> bool:
+    """Activations are bytes, which go into shared memory as they are: by asynchronous copies."""
+    return w.precision.activations.bits == 8
 
 
 def _widths(pixels: int, count: int) -> Values:

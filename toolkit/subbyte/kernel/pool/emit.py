@@ -1,6 +1,7 @@
-"""The TIRx function of a pooling kernel: one thread for each word of the output, its eight values side by side.
+"""The TIRx function of a pooling kernel: one thread for each word of the output, its values side by side.
 
-Values are taken as 0..15 (int4: 8 more than they are), so that neither maxima nor sums have signs.
+Values are taken as 0..15 or 0..255 (signed ones: half of that more than they are), so that neither maxima nor sums have
+signs.
 """
 
 from __future__ import annotations
@@ -12,13 +13,17 @@ from tvm.script import tirx as T
 from tvm.script.ir_builder import IRBuilder
 
 from subbyte.kernel.pool.plan import ENTRY, THREADS, PoolPlan
-from subbyte.numerics.pixel_strips import WORD_VALUES
 from subbyte.tirx.emit import bind, every, loop, registers, when
 from subbyte.tirx.function import named_function
+from subbyte.workload.operand import WORD_BITS
 
-_ALL_EIGHTS, _LOW, _ABOVE, _PAIRS = 0x88888888, 0x0F0F0F0F, 0x10101010, 0x00FF00FF
 _UNROLLED = 25
 """Pixels of a window up to which the loops over it are unrolled."""
+
+
+def _repeated(value: int, bits: int) -> Any:
+    """A word that holds a value in each of its places of so many bits."""
+    return T.uint32(sum(value << place for place in range(0, WORD_BITS, bits)))
 
 
 def pool_kernel(plan: PoolPlan) -> Any:
@@ -33,65 +38,101 @@ def _pool(plan: PoolPlan, buffers: Mapping[str, Any]) -> None:
     index = bind("index", block * THREADS + thread)
     with when(plan.work % THREADS == 0 or index < plan.work):
         place = plan.writes.at(index, False)
-        image, part = bind("image", place.n), bind("part", place.c // WORD_VALUES)
+        image, part = bind("image", place.n), bind("part", place.c // plan.word_values)
         row, col = (bind(name, at * plan.workload.stride - plan.workload.pad)
                     for name, at in (("row", place.y), ("col", place.x)))  # fmt: skip
-        found = registers("found", 4 if plan.averages else 2)
-        for i in range(4 if plan.averages else 2):
+        count = len({_sum_of(plan, j)[0] for j in range(plan.word_values)}) if plan.averages else 2
+        found = registers("found", count)
+        for i in range(count):
             T.buffer_store(found, T.uint32(0), [i])
         _over_the_window(plan, buffers["A"], (image, row, col, part), found)
-        word = _averages(plan, found, row, col) if plan.averages else _maxima(plan, found)
+        word = _averages(plan, found, row, col) if plan.averages else _signed(plan, found[0] | _up(plan, found[1]))
         T.buffer_store(buffers["Out"], word, [index])
+
+
+def _signed(plan: PoolPlan, word: Any) -> Any:
+    """A word with its values' upper bits turned round, where they have a sign: from signed to unsigned, and back."""
+    return word ^ _repeated(1 << plan.bits - 1, plan.bits) if plan.signed else word
+
+
+def _up(plan: PoolPlan, word: Any) -> Any:
+    return word << T.uint32(plan.bits)
 
 
 def _over_the_window(plan: PoolPlan, words: Any, place: tuple[Any, Any, Any, Any], found: Any) -> None:
     wl, (image, row, col, part) = plan.workload, place
-    kind = T.unroll if wl.r * wl.s <= _UNROLLED else T.serial
-    with loop("r", wl.r, kind) as r, loop("s", wl.s, kind) as s:
+    rows, columns = plan.window
+    kind = T.unroll if rows * columns <= _UNROLLED else T.serial
+    with loop("r", rows, kind) as r, loop("s", columns, kind) as s:
         y, x = row + r, col + s
         with when(every([y >= 0, y < wl.h, x >= 0, x < wl.w] if plan.touches_border else [])):
-            word = words[plan.reads.word(image, y, x, part)]
-            values = bind("values", word ^ T.uint32(_ALL_EIGHTS) if plan.signed else word)
+            values = bind("values", _signed(plan, words[plan.reads.word(image, y, x, part)]))
             for odd in range(2):
-                nibbles = (values >> T.uint32(4)) & T.uint32(_LOW) if odd else values & T.uint32(_LOW)
-                _take(plan, found, odd, bind(f"nibbles{odd}", nibbles))
+                low = _repeated((1 << plan.bits) - 1, 2 * plan.bits)
+                half = values >> T.uint32(plan.bits) & low if odd else values & low
+                _take(plan, found, odd, bind(f"half{odd}", half))
 
 
-def _take(plan: PoolPlan, found: Any, odd: int, nibbles: Any) -> None:
-    """Four values, a byte each, more."""
+def _take(plan: PoolPlan, found: Any, odd: int, half: Any) -> None:
+    """Every second value of a word more, each with as much room as two have."""
+    width = 2 * plan.bits
     if plan.averages:
-        for high in range(2):
-            pairs = (nibbles >> T.uint32(8)) & T.uint32(_PAIRS) if high else nibbles & T.uint32(_PAIRS)
-            T.buffer_store(found, found[2 * odd + high] + pairs, [2 * odd + high])
+        for j in range(odd, plan.word_values, 2):
+            register, shift = _sum_of(plan, j)
+            if not shift:  # others of the same register come with this one
+                room = WORD_BITS if plan.apart else 16
+                T.buffer_store(found, found[register] + _at(half, j // 2 * width, (1 << plan.bits) - 1, room),
+                               [register])  # fmt: skip
         return
-    # 16 more than one minus the other: bit 4 of a byte says which is larger, and no byte borrows from the next.
-    larger = bind("larger", ((found[odd] | T.uint32(_ABOVE)) - nibbles) & T.uint32(_ABOVE))
-    keep = bind("keep", larger - (larger >> T.uint32(4)))
-    T.buffer_store(found, nibbles ^ ((found[odd] ^ nibbles) & keep), [odd])
+    # 2^bits more than one minus the other: the bit above a value says which is larger, and none borrows from the next.
+    above = _repeated(1 << plan.bits, width)
+    larger = bind("larger", ((found[odd] | above) - half) & above)
+    keep = bind("keep", larger - (larger >> T.uint32(plan.bits)))
+    T.buffer_store(found, half ^ ((found[odd] ^ half) & keep), [odd])
 
 
-def _maxima(plan: PoolPlan, found: Any) -> Any:
-    word = found[0] | (found[1] << T.uint32(4))
-    return word ^ T.uint32(_ALL_EIGHTS) if plan.signed else word
+def _at(word: Any, shift: int, mask: int, room: int) -> Any:
+    """The value at a place, and those that lie multiples of ``room`` bits above it."""
+    moved = word >> T.uint32(shift) if shift else word
+    if room == WORD_BITS:
+        return moved & T.uint32(mask)
+    return moved & _repeated(mask, room)
+
+
+def _sum_of(plan: PoolPlan, j: int) -> tuple[int, int]:
+    """Where the sum of value ``j`` of a word is: the register, and the bit that it begins at."""
+    if plan.apart:
+        return j, 0
+    width = 2 * plan.bits
+    above, within = divmod(j // 2 * width, 16)
+    return j % 2 * (16 // width) + within // width, 16 * above
 
 
 def _averages(plan: PoolPlan, found: Any, row: Any, col: Any) -> Any:
     """The word of the rounded averages: ``floor(sum / pixels + 1/2)``."""
-    wl, area = plan.workload, plan.workload.r * plan.workload.s
-    count: Any = T.uint32(area)
+    wl, (rows, columns), middle = plan.workload, plan.window, 1 << plan.bits - 1
+    count: Any = T.uint32(rows * columns)
     if plan.touches_border:
-        rows = T.min(row + wl.r, T.int32(wl.h)) - T.max(row, T.int32(0))
-        cols = T.min(col + wl.s, T.int32(wl.w)) - T.max(col, T.int32(0))
-        count = bind("count", T.cast(rows * cols, "uint32"))
-    divisor = T.uint32(area) if plan.count_padding else count
-    # Of int4 a sum has 8 too many for each pixel that is there; 16 halves of a divisor more keep the quotient positive.
-    rest = bind("rest", divisor * T.uint32(17) - count * T.uint32(16) if plan.signed else divisor)
+        below = T.min(row + rows, T.int32(wl.h)) - T.max(row, T.int32(0))
+        beside = T.min(col + columns, T.int32(wl.w)) - T.max(col, T.int32(0))
+        count = bind("count", T.reinterpret("uint32", below * beside))
+    divisor = count
+    if plan.count_padding:
+        high, wide = T.int32(rows), T.int32(columns)
+        if plan.over[0]:
+            high = T.min(high, T.int32(wl.h + wl.pad) - row)
+        if plan.over[1]:
+            wide = T.min(wide, T.int32(wl.w + wl.pad) - col)
+        divisor = bind("divisor", T.reinterpret("uint32", high * wide)) if any(plan.over) else T.uint32(rows * columns)
+    # Of signed values a sum has 2^(bits-1) too many for each pixel that is there; as many divisors more keep the
+    # quotient positive.
+    rest = bind("rest", divisor * T.uint32(2 * middle + 1) - count * T.uint32(2 * middle) if plan.signed else divisor)
     packed = registers("packed", 1)
     T.buffer_store(packed, T.uint32(0), [0])
-    for j in range(WORD_VALUES):
-        byte, odd = divmod(j, 2)
-        total = (found[2 * odd + byte % 2] >> T.uint32(16 * (byte // 2))) & T.uint32(0xFFFF)
+    for j in range(plan.word_values):
+        register, shift = _sum_of(plan, j)
+        total = found[register] if plan.apart else (found[register] >> T.uint32(shift)) & T.uint32(0xFFFF)
         quotient = (total * T.uint32(2) + rest) // (divisor * T.uint32(2))
-        code = (quotient ^ T.uint32(8)) & T.uint32(15) if plan.signed else quotient
-        T.buffer_store(packed, packed[0] | (code << T.uint32(4 * j)), [0])
+        code = (quotient ^ T.uint32(middle)) & T.uint32(2 * middle - 1) if plan.signed else quotient
+        T.buffer_store(packed, packed[0] | (code << T.uint32(plan.bits * j)), [0])
     return packed[0]

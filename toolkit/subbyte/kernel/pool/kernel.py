@@ -17,11 +17,10 @@ from subbyte.kernel import operands
 from subbyte.kernel.build import compiled
 from subbyte.kernel.cached_text import cached_text
 from subbyte.kernel.execute import resolve_device, run_outputs
-from subbyte.kernel.pool.plan import FORMS, PoolPlan
+from subbyte.kernel.pool.plan import FORMS, POOLED, PoolPlan
 from subbyte.numerics.fusion import NOTHING, Fusion
-from subbyte.numerics.pooling import POOLINGS
+from subbyte.numerics.pooling import POOLINGS, hanging_over
 from subbyte.workload import ConvWorkload
-from subbyte.workload.coverage import FOUR_BITS
 from subbyte.workload.operand import Operand
 from subbyte.workload.precision import INT4
 
@@ -31,13 +30,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pooling:
-    """Pooling of int4 or uint4 values, exactly: ``kind`` is ``max`` or ``average``.
+    """Pooling of int4, uint4, int8 or uint8 values, exactly: ``kind`` is ``max`` or ``average``.
 
     ``window``: pixels of a window, one number or (rows, columns); ``stride``: pixels from one to the next (default: a
     square window's size), ``padding``: pixels beyond each border, at most half a window. Maxima take no pixel from
     beyond the border; averages take 0, which counts as a pixel unless ``count_padding`` is False. They are rounded to
-    the nearest, halves up: ``floor(sum / pixels + 1/2)``. Windows that do not fit whole are left out, as in PyTorch
-    without ``ceil_mode``. ``Pooling.over(height, width)`` averages a whole map.
+    the nearest, halves up: ``floor(sum / pixels + 1/2)``. Windows that do not fit whole are left out, unless
+    ``ceil_mode`` lets the last ones hang over the padding, as in PyTorch: pixels beyond it never count, and no window
+    begins in the padding at the end. ``Pooling.over(height, width)`` averages a whole map.
 
     A step of :class:`subbyte.Chain`; :meth:`kernel` makes one for a tensor alone. Raises InvalidInput.
     """
@@ -47,6 +47,7 @@ class Pooling:
     stride: int | None = None
     padding: int = 0
     count_padding: bool = True
+    ceil_mode: bool = False
 
     def __post_init__(self) -> None:
         one_of(self.kind, "kind", POOLINGS)
@@ -60,8 +61,9 @@ class Pooling:
         whole(self.padding, "padding", 0)
         if 2 * self.padding > min(rows, columns):
             raise InvalidInput(f"padding={self.padding}: at most half of the window {rows} x {columns}")
-        if type(self.count_padding) is not bool:
-            raise InvalidInput(f"count_padding={shown(self.count_padding)}: expected True or False")
+        for name in ("count_padding", "ceil_mode"):
+            if type(getattr(self, name)) is not bool:
+                raise InvalidInput(f"{name}={shown(getattr(self, name))}: expected True or False")
 
     @classmethod
     @checked
@@ -82,27 +84,38 @@ class Pooling:
         """In one word: ``max3x3u2p1``."""
         rows, columns = self.size
         padded = f"p{self.padding}" + ("" if self.count_padding else "only") if self.padding else ""
-        return f"{self.kind}{rows}x{columns}u{self.stride}{padded}"
+        return f"{self.kind}{rows}x{columns}u{self.stride}{padded}{'ceil' if self.ceil_mode else ''}"
 
     @checked
     def kernel(
         self, shape: tuple[int, int, int, int], arch: str = "sm_90a", operand: str | Operand = "int4",
         layout: str = "nhwcnc",
     ) -> PoolKernel:  # fmt: skip
-        """The kernel for a tensor [N,H,W,C] of ``int4`` or ``uint4`` values, whose words lie in ``layout`` before and
-        after. Raises InvalidInput, Unsupported."""
+        """The kernel for a tensor [N,H,W,C] of values of a type (``int4``, ``uint4``, ``int8`` or ``uint8``), whose
+        words lie in ``layout`` before and after. Raises InvalidInput, Unsupported."""
         if len(shape) != 4:
             raise InvalidInput(f"shape {shown(shape)}: expected four sizes, [N,H,W,C]")
         one_of(layout, "layout", FORMS)
-        types = operand if isinstance(operand, Operand) else {one.name: one for one in FOUR_BITS}.get(operand)
-        if types is None or types.dense not in FOUR_BITS:
-            raise Unsupported(f"values of type {operand}: pooling kernels take int4 and uint4")
+        types = operand if isinstance(operand, Operand) else POOLED.get(operand)
+        if types is None or types.dense not in POOLED.values():
+            raise Unsupported(f"values of type {operand}: pooling kernels take {', '.join(POOLED)}")
         n, height, width, c = shape
-        rows, columns = self.size
+        rows, columns = (window - more for window, more in zip(self.size, self._over(height, width), strict=True))
         assert self.stride is not None
         of = replace(INT4, activations=types, output=types)
         sizes = ConvWorkload(n, height, width, c, c, rows, columns, self.padding, self.stride, precision=of)
         return _kernel(self, sizes, layout, known_arch(arch).name)
+
+    def _over(self, height: Any, width: Any) -> tuple[int, int]:
+        """Rows and columns of a map's last windows that hang over its padding."""
+        if not self.ceil_mode:
+            return 0, 0
+        assert self.stride is not None
+        rows, columns = (
+            hanging_over(whole(size, "shape", 1), window, self.stride, self.padding)
+            for size, window in zip((height, width), self.size, strict=True)
+        )
+        return rows, columns
 
 
 @dataclass(frozen=True)
@@ -152,7 +165,7 @@ class PoolKernel:
 
             return pool_kernel(self.plan)
 
-        fields = self.key, self.workload.spec, self.plan.form
+        fields = self.key, self.workload.spec, self.plan.over, self.plan.form
         return cached_text(f"a pooling kernel {self.key}", "pool", fields, self.arch, self.launch, emitted)
 
     @cached_property
@@ -188,4 +201,5 @@ class PoolKernel:
 
 @lru_cache(maxsize=512)
 def _kernel(pooling: Pooling, workload: ConvWorkload, form: str, arch: str) -> PoolKernel:
-    return PoolKernel(pooling, PoolPlan(pooling.kind, workload, form, arch, pooling.count_padding))
+    over = pooling._over(workload.h, workload.w)
+    return PoolKernel(pooling, PoolPlan(pooling.kind, workload, form, arch, pooling.count_padding, over))

@@ -12,56 +12,84 @@ from subbyte.numerics.pooling import AVERAGE
 from subbyte.workload import ConvWorkload
 from subbyte.workload.conv import ceil_div
 from subbyte.workload.coverage import FOUR_BITS
+from subbyte.workload.operand import UNSIGNED, WORD_BITS, Operand
 
 THREADS = 128
 ENTRY = "pool_kernel"
 FORMS = ("nhwcnc", "nhwc")
+POOLED = {one.name: one for one in (*FOUR_BITS, Operand(8), Operand(8, UNSIGNED))}
+"""Types of values that kernels pool."""
 LARGEST_WINDOW = 4096
-"""Pixels of a window whose sum of values 0..15 fits 16 bits."""
+"""Pixels of a window: sums of values 0..15 fit 16 bits, and twice those of values 0..255 fit 32."""
 _MOST = (1 << 31) - 1 - THREADS
 
 
 @dataclass(frozen=True)
 class PoolPlan:
     """``kind`` of pooling over the windows of ``workload``, which has as many filters as channels and says sizes,
-    window, stride, padding and type. Words have one ``form`` on both sides. Raises InvalidInput, Unsupported."""
+    stride, padding and type; its kernel is the window without the rows and columns that hang ``over`` the padding, of
+    the last windows alone, when their number is rounded up. Words have one ``form`` on both sides. Raises InvalidInput,
+    Unsupported."""
 
     kind: str
     workload: ConvWorkload
     form: str
     arch: str
     count_padding: bool = True
+    over: tuple[int, int] = (0, 0)
 
     def __post_init__(self) -> None:
         wl = self.workload
         if self.form not in FORMS:
             raise InvalidInput(f"layout {self.form!r}: pooling kernels have {' and '.join(FORMS)}")
-        if wl.precision.activations.dense not in FOUR_BITS:
-            raise Unsupported(f"values of type {wl.precision.activations}: pooling kernels take int4 and uint4")
-        if wl.r * wl.s > LARGEST_WINDOW:
-            raise Unsupported(f"a window of {wl.r} x {wl.s} pixels: at most {LARGEST_WINDOW}; pool in two steps")
-        if 2 * wl.pad > min(wl.r, wl.s):
-            raise InvalidInput(f"padding {wl.pad} of a {wl.r} x {wl.s} window: at most half of it, else a window may "
-                               "hold no pixel")  # fmt: skip
+        if wl.precision.activations.dense not in POOLED.values():
+            raise Unsupported(f"values of type {wl.precision.activations}: pooling kernels take {', '.join(POOLED)}")
+        rows, columns = self.window
+        if rows * columns > LARGEST_WINDOW:
+            raise Unsupported(f"a window of {rows} x {columns} pixels: at most {LARGEST_WINDOW}; pool in two steps")
+        if 2 * wl.pad > min(self.window):
+            raise InvalidInput(f"padding {wl.pad} of a {rows} x {columns} window: at most half of it, else a window "
+                               "may hold no pixel")  # fmt: skip
         if max(self.reads.words, self.writes.words) > _MOST:
             raise Unsupported(f"{wl.sizes}: a pooling kernel has at most {_MOST} words; cut the batch")
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """Rows and columns of a window."""
+        return self.workload.r + self.over[0], self.workload.s + self.over[1]
+
+    @property
+    def bits(self) -> int:
+        """Of a value: 4 or 8."""
+        return self.workload.precision.activations.bits
+
+    @property
+    def word_values(self) -> int:
+        """Values of a word."""
+        return WORD_BITS // self.bits
 
     @property
     def signed(self) -> bool:
         """Whether values have a sign."""
         return self.workload.precision.activations.least < 0
 
+    @property
+    def apart(self) -> bool:
+        """Of averages: whether each value's sum has a register of its own, because two of 16 bits would not hold it."""
+        rows, columns = self.window
+        return rows * columns * ((1 << self.bits) - 1) >= 1 << 16
+
     @cached_property
     def reads(self) -> BlockedForm:
         """Where the words of the input lie."""
         wl = self.workload
-        return BlockedForm(Shape(wl.n, wl.h, wl.w, wl.c), self.form == "nhwcnc")
+        return BlockedForm(Shape(wl.n, wl.h, wl.w, wl.c), self.form == "nhwcnc", self.word_values)
 
     @cached_property
     def writes(self) -> BlockedForm:
         """Where the words of the output lie."""
         wl = self.workload
-        return BlockedForm(Shape(wl.n, wl.p, wl.q, wl.c), self.form == "nhwcnc")
+        return BlockedForm(Shape(wl.n, wl.p, wl.q, wl.c), self.form == "nhwcnc", self.word_values)
 
     @property
     def averages(self) -> bool:
@@ -71,7 +99,7 @@ class PoolPlan:
     @property
     def touches_border(self) -> bool:
         """Whether a window may reach beyond the border."""
-        return self.workload.pad > 0
+        return self.workload.pad > 0 or any(self.over)
 
     @property
     def work(self) -> int:

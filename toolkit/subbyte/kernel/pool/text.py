@@ -8,12 +8,15 @@ from subbyte.errors import InvalidInput
 from subbyte.kernel.pool.kernel import Pooling, PoolKernel
 
 _SEPARATOR = " "
+_COUNTS, _CEIL = 1, 2
+"""Bits of the number that says what of padding counts, and whether the last windows hang over it."""
 
 
 def pool_kernel_text(kernel: PoolKernel) -> str:
     """Everything that decides a pooling kernel's code: ``max 3 3 2 1 1 8 56 56 64 int4 nhwcnc sm_90a``."""
     one, wl = kernel.pooling, kernel.workload
-    numbers = (*one.size, one.stride, one.padding, int(one.count_padding), wl.n, wl.h, wl.w, wl.c)
+    ways = _COUNTS * one.count_padding + _CEIL * one.ceil_mode
+    numbers = (*one.size, one.stride, one.padding, ways, wl.n, wl.h, wl.w, wl.c)
     return _SEPARATOR.join((one.kind, *map(str, numbers), kernel.output, kernel.plan.form, kernel.arch))
 
 
@@ -23,8 +26,8 @@ def pool_kernel_of(text: str) -> PoolKernel:
     parts = text.split(_SEPARATOR)
     try:
         kind, *numbers, operand, form, arch = parts
-        rows, columns, stride, padding, counts, n, height, width, c = map(int, numbers)
+        rows, columns, stride, padding, ways, n, height, width, c = map(int, numbers)
     except ValueError:
         raise InvalidInput(f"pooling kernel {text!r}: expected a text that pool_kernel_text gave") from None
-    pooling = Pooling(kind, (rows, columns), stride, padding, bool(counts))
+    pooling = Pooling(kind, (rows, columns), stride, padding, bool(ways & _COUNTS), bool(ways & _CEIL))
     return pooling.kernel((n, height, width, c), arch, operand, form)

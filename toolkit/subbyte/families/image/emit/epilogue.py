@@ -13,7 +13,7 @@ from subbyte.families.image.plan import CORE, ImagePlan
 from subbyte.families.wgmma.emit.epilogue import Group, Target
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, every, loop, registers, when
-from subbyte.workload.conv import BATCH_GROUP, ceil_div
+from subbyte.workload.conv import BATCH_GROUP
 from subbyte.workload.precision import SUMS
 
 
@@ -77,9 +77,9 @@ class ImageTarget(Target):
         groups = self._groups()
         packed, read = registers("packed", 4), registers("read", 4 * len(groups))
         for index, group in enumerate(groups):
-            for pair in range(ceil_div(group.pixels, 2)):
-                self._pack(sums, group, 2 * pair, packed, pair, parameters)
-            words = [packed[min(i, group.pairs - 1)] for i in range(group.matrices)]
+            for pair in range(group.registers):
+                self._pack(sums, group, pair, packed, parameters)
+            words = [packed[min(i, group.registers - 1)] for i in range(group.matrices)]
             op.store_transposed(place + T.uint32(index * 512), words)
         op.emit(T.cuda.warp_sync())
         for index, group in enumerate(groups):

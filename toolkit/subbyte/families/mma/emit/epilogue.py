@@ -17,13 +17,9 @@ from subbyte.families.mma.emit.block import Block
 from subbyte.tirx import added
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, loop, registers, when
-from subbyte.tirx.requantize import UNBOUNDED, requantize, signed_output
+from subbyte.tirx.requantize import requantized_code, signed_output
 from subbyte.workload.conv import BATCH_GROUP, ceil_div
 from subbyte.workload.precision import SUMS
-
-SATURATED = {True: (-128, 127), False: (0, 255)}
-"""What ``cvt.pack.sat`` of a signed and of an unsigned type of eight bits saturates at by itself."""
-
 
 TILES_OF_BYTES = 2
 """Column tiles whose values of 8 bits one register carries."""
@@ -77,10 +73,7 @@ def _requantized(block: Block, value: Any, channel: Any, residual: Any = None) -
     """
     plan = block.plan
     parameters = [_parameter(block, row, channel) for row in range(plan.parameter_rows)]
-    zero = plan.workload.precision.output.zero_point
-    if zero:  # clipped as a value, which is stored as a code
-        return requantize(plan, value, parameters, UNBOUNDED, residual) + T.int32(zero)
-    return requantize(plan, value, parameters, SATURATED[signed_output(plan)] if plan.bytes_out else None, residual)
+    return requantized_code(plan, value, parameters, residual)
 
 
 def _parameter(block: Block, row: int, channel: Any) -> Any:

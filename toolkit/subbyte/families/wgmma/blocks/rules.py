@@ -6,6 +6,7 @@ from subbyte.families.wgmma import rules
 from subbyte.families.wgmma.pipeline import rules as pipeline
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.workload import ConvWorkload
+from subbyte.workload.coverage import four_bits_alone
 
 MOST_PAIRS = 4
 """Of a loop body."""
@@ -22,7 +23,7 @@ def other_weights(workload: ConvWorkload) -> str | None:
     """Why a workload's weights are not those of the kernel; None when they are."""
     found = workload.precision.weights
     if found.live_percent is not None:
-        return None
+        return four_bits_alone(workload)
     return f"operands: this kernel multiplies weights with blocks of zeros, not {found}; a dense one takes them"
 
 

@@ -177,13 +177,19 @@ class Block:
     def load_parameters(self) -> Any:
         """Read the producer's share of the requantization parameters of the block's output channels."""
         plan = self.plan
-        channels, padded = plan.parameter_channels, plan.workload.filter_blocks * 32
+        channels, padded = plan.parameter_channels, plan.workload.padded_filters
         if not channels:
             return None
         held = registers("parameters", plan.parameter_loads)
         with when(self.warpgroup == plan.knobs.consumers), self._parameter_words() as (load, index):
             channel = T.min(self.filter_block * channels + index % channels, padded - 1)
-            T.buffer_store(held, T.cast(self.parameters[index // channels * padded + channel], "uint32"), [load])
+            row, parameters = index // channels, plan.kept_rows - bool(plan.zero_point)
+            if plan.zero_point:  # what it adds stands behind the weights
+                with when(row == parameters):
+                    T.buffer_store(held, self.weights[plan.weight_words + channel], [load])
+            if parameters:
+                with when(row < parameters if plan.zero_point else True):
+                    T.buffer_store(held, T.cast(self.parameters[row * padded + channel], "uint32"), [load])
         return held
 
     def keep_parameters(self, held: Any) -> None:
@@ -199,7 +205,7 @@ class Block:
 
     @contextmanager
     def _parameter_words(self) -> Iterator[tuple[Any, Any]]:
-        count, threads = self.plan.parameter_rows * self.plan.parameter_channels, 128
+        count, threads = self.plan.kept_rows * self.plan.parameter_channels, 128
         with loop("turn", self.plan.parameter_loads) as load:
             index = bind("index", load * threads + self.member)
             with when(count % threads == 0 or index < count):

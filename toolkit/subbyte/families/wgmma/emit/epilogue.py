@@ -25,7 +25,7 @@ from subbyte.families.wgmma.memory import GROUP_BYTES, GROUP_PIXELS
 from subbyte.tirx import added
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, every, loop, registers, when
-from subbyte.tirx.requantize import by_float, finished, requantize, signed_output
+from subbyte.tirx.requantize import by_float, finished, requantized_code, signed_output
 from subbyte.workload.conv import ceil_div
 from subbyte.workload.operand import Operand
 from subbyte.workload.precision import SUMS
@@ -62,14 +62,16 @@ class Target:
         self.added = plan.added
         self.warp = bind("warp", block.member // 32)
         self.local_channel = channel_of_thread(block, m_iteration)
-        self.channel_block = bind("channel_block", block.tile(m_iteration) * 2 + self.warp // 2)
+        tile = block.tile(m_iteration)
+        mine = tile * 4 + self.warp if plan.bytes_out else tile * 2 + self.warp // 2
+        self.channel_block = bind("channel_block", mine)
         self.first_col = bind("first_col", (block.tile_x * plan.knobs.consumers_n + block.x) * plan.knobs.tile_width)
 
     def store(self, sums: Any, first: Any, pixels: int) -> None:
         """Requantize, pack and store ``pixels`` of the tile iteration from ``first``; ``sums`` are theirs alone."""
         plan = self.block.plan
         exists: Any = True
-        if plan.padded_tiles * 2 > plan.workload.filter_blocks:
+        if plan.padded_tiles * 2 * plan.output_parts > plan.workload.filter_blocks:
             exists = self.channel_block < plan.workload.filter_blocks
         with when(exists):
             if plan.output == SUMS:
@@ -81,7 +83,7 @@ class Target:
             else:
                 store_through_shared(self, sums, first, pixels, parameters)
 
-    # ---- int4 ---------------------------------------------------------------------------------------------------
+    # ---- values -------------------------------------------------------------------------------------------------
 
     def _store_packed(self, sums: Any, first: Any, pixels: int, parameters: list[list[Any]]) -> None:
         """All pixels into shared memory, then all of them out again: nothing waits for its own last step."""
@@ -89,12 +91,13 @@ class Target:
         warp = self.block.warpgroup * 4 + self.warp
         start = plan.packing_base + warp * (plan.packing_bytes // (4 * plan.knobs.consumers)) + lane * 16
         place = bind("place", self.block.base + T.cast(start, "uint32"))
-        groups = list(_groups(pixels, pixels if plan.knobs.cluster_split_k > 1 else plan.row_pixels))
+        width = pixels if plan.knobs.cluster_split_k > 1 else plan.row_pixels
+        groups = list(_groups(pixels, width, plan.group_pixels))
         packed = registers("packed", 4)
         for index, group in enumerate(groups):
-            for pair in range(group.pairs):
-                self._pack(sums, group, 2 * pair, packed, pair, parameters, first)
-            words = [packed[min(i, group.pairs - 1)] for i in range(group.matrices)]
+            for register in range(group.registers):
+                self._pack(sums, group, register, packed, parameters, first)
+            words = [packed[min(i, group.registers - 1)] for i in range(group.matrices)]
             op.store_transposed(place + T.uint32(index * GROUP_BYTES), words)
         op.emit(T.cuda.warp_sync())
         read = registers("read", 4 * len(groups))
@@ -106,7 +109,10 @@ class Target:
             self._store_group(group, first, [read[4 * index + i] for i in range(4)])
 
     def _store_group(self, group: Group, first: Any, read: list[Any]) -> None:
-        """Two pixels of a lane: their bytes take turns in what it read."""
+        """Two pixels of a lane: their bytes take turns in what it read. Of 8-bit values it is a pixel as it is."""
+        if self.block.plan.bytes_out:
+            self._store_bytes(group, first, read)
+            return
         words = registers("words", 2)
         end, ragged = first + group.first + group.pixels, group.pixels < GROUP_PIXELS
         for odd, selector in enumerate((0x6420, 0x7531)):
@@ -120,38 +126,52 @@ class Target:
                 with loop("i", 2, T.vectorized) as i:
                     T.buffer_store(self.block.output, words[i], [target + i])
 
+    def _store_bytes(self, group: Group, first: Any, read: list[Any]) -> None:
+        end, ragged = first + group.first + group.pixels, group.pixels < self.block.plan.group_pixels
+        pixel = bind("pixel", first + group.first + self.block.lane // 8)
+        row = group.first // self.block.plan.row_pixels if isinstance(first, int) else None
+        with when(self.inside(pixel, end, ragged, row)):
+            target = self.word(pixel, self.block.lane % 8, row)
+            op.store16(self.block.output.ptr_to([target]), read)
+
     def _parameters(self, parity: int) -> list[Any]:
-        """The parameters of the thread's even or odd channel."""
+        """The parameters of the thread's even or odd channel; of a zero point behind them what it adds to sums, unless
+        the first parameter is added to them too."""
         plan = self.block.plan
         if self.own is None:
             base = plan.parameter_base // 4
-            rows = range(plan.parameter_rows)
+            rows = range(plan.kept_rows)
             places = [base + row * plan.parameter_channels + self.local_channel + parity for row in rows]
             words = [T.cast(self.block.shared[place], "int32") for place in places]
         else:
-            words = [T.cast(self.own[2 * row + parity], "int32") for row in range(plan.parameter_rows)]
+            words = [T.cast(self.own[2 * row + parity], "int32") for row in range(plan.kept_rows)]
+        more = [bind("correction", words.pop())] if plan.zero_point else []
+        if plan.output == SUMS:
+            return more
         if plan.by_line:
             added, *factors = words
             floats = [T.reinterpret("float32", word) for word in factors]
+            added = added + more[0] if more else added
             return [bind(name, v) for name, v in zip(("added", "factor", "offset"), (added, *floats), strict=True)]
         names = ("bias", "multiplier", "shift", "residual_multiplier")
-        return [bind(name, word) for name, word in zip(names, words, strict=False)]
+        return [bind(name, word) for name, word in zip(names, words, strict=False)] + more
 
     def _pack(
-        self, sums: Any, group: Group, start: int, packed: Any, place: int, parameters: list[list[Any]], first: Any = 0
+        self, sums: Any, group: Group, place: int, packed: Any, parameters: list[list[Any]], first: Any = 0
     ) -> None:
-        """Two pixels of the thread's two channels and two images, from the group's pixel ``start`` on, into a
-        register; the sums are those of the tile iteration's pixels from ``first`` on."""
+        """Two pixels of the thread's two channels and two images, or of 8-bit values one, into a register: the group's
+        number ``place`` of them; the sums are those of the tile iteration's pixels from ``first`` on."""
+        together, pack = (1, op.pack_int8) if self.block.plan.bytes_out else (2, op.pack_int4)
         T.buffer_store(packed, T.uint32(0), [place])
         for image in reversed(range(2)):
-            for odd in reversed(range(2)):
-                pixel = group.first + min(start + odd, group.pixels - 1)
+            for odd in reversed(range(together)):
+                pixel = group.first + min(together * place + odd, group.pixels - 1)
                 more = self.residual(first + pixel, image)
                 low, high = (
                     bind(name, self.requantized(sums, pixel * 4 + parity * 2 + image, parameters[parity], one))
                     for parity, (name, one) in enumerate(zip(("low", "high"), more, strict=True))
                 )
-                op.pack_int4(packed[place], high, low, self.signed)
+                pack(packed[place], high, low, self.signed)
 
     @property
     def signed(self) -> bool:
@@ -166,7 +186,7 @@ class Target:
         if self.added is None:
             return [None, None]
         held, channel = registers("added", 1), self.warp % 2 * 16 + block.lane // 4 * 2
-        at, bit = added.place(plan, lambda one: self.word(pixel, one), channel, block.lane % 4 * 2 + image)
+        at, bit = added.place(plan, lambda one: self.added_word(pixel, one), channel, block.lane % 4 * 2 + image)
         T.buffer_store(held, T.uint32(0), [0])
         with when(self.inside(pixel, None, False)):
             T.buffer_store(held, block.residual[at], [0])
@@ -177,7 +197,10 @@ class Target:
         fixed form that of an int4 output plus 8."""
         plan, value = self.block.plan, self._sum(sums, register)
         if not plan.by_line:
-            return requantize(plan, value, parameters, residual=residual)
+            if plan.zero_point:
+                *parameters, correction = parameters
+                value = value + correction
+            return requantized_code(plan, value, parameters, residual)
         added, factor, offset = parameters
         return by_float(plan, value if plan.sums_begun else value + added, factor, offset)
 
@@ -203,14 +226,23 @@ class Target:
         return every(conditions)
 
     def word(self, pixel: Any, image: Any, row: int | None = None) -> Any:
-        """First word of the 32 channels of an image and a pixel of the tile iteration."""
+        """First word of the block with the warp's channels of an image and a pixel of the tile iteration."""
+        return self.block.plan.output_word(*self._place(pixel, row), self.channel_block, image)
+
+    def added_word(self, pixel: Any, image: Any) -> Any:
+        """The same of the 32 channels in a tensor of as many values of 4 bits."""
+        plan, block = self.block.plan, self.channel_block
+        return plan.added_word(*self._place(pixel, None), block // 2 if plan.bytes_out else block, image)
+
+    def _place(self, pixel: Any, row: int | None) -> tuple[Any, Any, Any]:
+        """Group of images, output row and column of a pixel of the tile iteration."""
         plan, block = self.block.plan, self.block
         row, col, group = self._position(pixel, row)
         if plan.knobs.half_rows:
             last = every([block.swapped, row == plan.knobs.tile_rows - 1])
             col = col + T.Select(last, T.int32(plan.knobs.tile_width - plan.narrow_columns), T.int32(0))
             row = block.fragment_place(row)
-        return plan.output_word(block.group + group, self.row + row, self.first_col + col, self.channel_block, image)
+        return block.group + group, self.row + row, self.first_col + col
 
     def _in_half(self, row: Any, place: Any) -> list[Any]:
         """Of half a row, whose instruction may be a pixel too wide: the pixel is in the half. Of an odd width the left
@@ -237,7 +269,8 @@ class Target:
         """The sums of two channels and two images of every pixel."""
         plan, block = self.block.plan, self.block
         scale = T.int32(plan.atom.scale_log2)
-        channel = self.warp % 2 * 16 + block.lane // 4 * 2
+        corrections = [self._parameters(parity)[0] for parity in range(2)] if plan.zero_point else None
+        channel = block.lane // 4 * 2 if plan.bytes_out else self.warp % 2 * 16 + block.lane // 4 * 2
         with loop("p", pixels) as p:
             pixel = first + p
             with when(self.inside(pixel, first + pixels, False)):
@@ -245,10 +278,11 @@ class Target:
                     word = self.word(pixel, block.lane % 4 * 2 + image)
                     pair = registers("pair", 2, "int32")
                     for parity in range(2):
-                        value = self._sum(sums, p * 4 + parity * 2 + image) >> scale
-                        T.buffer_store(pair, value, [parity])
+                        value = self._sum(sums, p * 4 + parity * 2 + image)
+                        value = value if corrections is None else value + corrections[parity]
+                        T.buffer_store(pair, value >> scale, [parity])
                     with loop("i", 2, T.vectorized) as i:
-                        T.buffer_store(block.output, pair[i], [word * 8 + channel + i])
+                        T.buffer_store(block.output, pair[i], [word * plan.word_values + channel + i])
 
     @staticmethod
     def _sum(sums: Any, register: Any) -> Any:
@@ -257,25 +291,26 @@ class Target:
 
 @dataclass(frozen=True)
 class Group:
-    """Up to eight neighbouring pixels of one fragment row that go through shared memory together: from which, of those
-    that are stored."""
+    """Up to eight neighbouring pixels of one fragment row, or four of 8-bit values, that go through shared memory
+    together: from which, of those that are stored."""
 
     first: int
     pixels: int
+    most: int = GROUP_PIXELS
 
     @property
-    def pairs(self) -> int:
+    def registers(self) -> int:
         """Registers that hold them."""
-        return ceil_div(self.pixels, 2)
+        return ceil_div(4 * self.pixels, self.most)
 
     @property
     def matrices(self) -> int:
-        """8 x 8 matrices, two pixels each, that one instruction stores: 1, 2 or 4."""
-        return 4 if self.pairs == 3 else self.pairs
+        """8 x 8 matrices, a register of each lane, that one instruction stores: 1, 2 or 4."""
+        return 4 if self.registers == 3 else self.registers
 
 
-def _groups(pixels: int, width: int) -> Iterator[Group]:
+def _groups(pixels: int, width: int, most: int) -> Iterator[Group]:
     """The groups of ``pixels`` pixels in rows of ``width``."""
     for row in range(0, pixels, width):
-        for first in range(row, row + width, GROUP_PIXELS):
-            yield Group(first, min(GROUP_PIXELS, row + width - first))
+        for first in range(row, row + width, most):
+            yield Group(first, min(most, row + width - first), most)

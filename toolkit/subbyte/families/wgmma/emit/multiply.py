@@ -16,6 +16,8 @@ def unpacked(plan: WgmmaPlan, held: Any, fragment: int) -> list[Any]:
     """The operands of a fragment, whose words are ``held``: one for each half of its channels."""
     if plan.knobs.sparse:
         return [_compressed(plan, held, fragment)]
+    if plan.whole_weights:
+        return [_whole(plan, held, fragment)]
     return [unpacked_half(plan, held, fragment, half) for half in range(plan.halves)]
 
 
@@ -25,6 +27,15 @@ def unpacked_half(plan: WgmmaPlan, held: Any, fragment: int, half: int) -> Any:
     for i in range(4):
         word = held[plan.fragment_registers * fragment + i]
         op.mask(operand[i], word << T.uint32(4) if half == 0 else word, LOW_NIBBLES)
+    return operand
+
+
+def _whole(plan: WgmmaPlan, held: Any, fragment: int) -> Any:
+    """The operand of a fragment of 8-bit weights, which are fetched inverted: a copy of them the assembler would join
+    with the load of the next fragment, in front of which it would wait."""
+    operand = registers("operand", 4)
+    for i in range(4):
+        op.invert(operand[i], held[plan.fragment_registers * fragment + i])
     return operand
 
 

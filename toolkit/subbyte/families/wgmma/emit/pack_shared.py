@@ -45,22 +45,25 @@ def store_through_shared(target: Target, sums: Any, first: Any, pixels: int, par
         op.emit(T.cuda.warp_sync())
         words = _packed_row(target, piece)
         pixel = bind("pixel", first + four * PIXELS + block.lane // BATCH_GROUP)
-        with when(target.inside(pixel, first + pixels, pixels % PIXELS != 0)), loop("i", 2, T.vectorized) as i:
-            start = target.word(pixel, block.lane % BATCH_GROUP) + target.warp % 2 * 2
+        count = 2 * plan.output_parts
+        with when(target.inside(pixel, first + pixels, pixels % PIXELS != 0)), loop("i", count, T.vectorized) as i:
+            start = target.word(pixel, block.lane % BATCH_GROUP)
+            start = start if plan.bytes_out else start + target.warp % 2 * 2
             T.buffer_store(block.output, words[i], [start + i])
 
 
 def _packed_row(target: Target, piece: Any) -> Any:
-    """The lane's row, 16 channels of one pixel and image, as two words."""
-    block = target.block
-    values, words = registers("values", 4), registers("row_words_out", 2)
+    """The lane's row, 16 channels of one pixel and image, as two words, or four of 8-bit values."""
+    block, bytes_out = target.block, target.block.plan.bytes_out
+    count, pack = (4, op.pack_int8) if bytes_out else (2, op.pack_int4)
+    values, words = registers("values", 4), registers("row_words_out", count)
     row = block.base + T.cast((piece + block.lane * PACKING_PITCH) * 4, "uint32")
-    for word in range(2):
+    for word in range(count):
         T.buffer_store(words, T.uint32(0), [word])
-        for half in reversed(range(2)):
-            op.load_shared16(values, row + T.uint32(32 * word + 16 * half))
+        for part in reversed(range(4 // count)):
+            op.load_shared16(values, row + T.uint32(64 // count * word + 16 * part))
             for pair in reversed(range(2)):
                 high, low = (T.cast(values[2 * pair + i], "int32") for i in (1, 0))
-                op.pack_int4(words[word], high, low, target.signed)
+                pack(words[word], high, low, target.signed)
         T.buffer_store(words, target.finished(words[word]), [word])
     return words

@@ -8,6 +8,9 @@ from typing import Any
 from tvm.script import tirx as T
 
 from subbyte.families.wgmma.emit.block import Block
+from subbyte.families.wgmma.memory import PIXEL_BYTES
+from subbyte.families.wgmma.operands import HALF_BYTES
+from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.tirx.emit import bind, registers
 
 PIECE = 16
@@ -35,6 +38,16 @@ def columns(block: Block) -> Columns:
     return Columns(tile, left, bind("columns", reached - left))
 
 
+def staged_pixel(plan: WgmmaPlan, block_index: Any, column: Any, unit: int = 1) -> Any:
+    """Byte, or word of ``unit`` bytes, of a block of memory of a pixel of a stage's row, within its buffer."""
+    if plan.knobs.sparse:
+        return (column * plan.kept_channels + block_index) * PIXEL_BYTES
+    columns = plan.pitch * plan.knobs.image_groups
+    if plan.bytes_in:
+        return (block_index // 2 * columns + column) * (PIXEL_BYTES // unit) + block_index % 2 * (HALF_BYTES // unit)
+    return (block_index * columns + column) * PIXEL_BYTES
+
+
 def row_registers(block: Block, name: str) -> Any:
-    """Registers for one producer thread's share of a stage."""
-    return registers(name, 4 * block.plan.copies)
+    """Registers for one producer thread's share of a stage; none where it goes straight into shared memory."""
+    return None if block.plan.direct else registers(name, 4 * block.plan.copies)

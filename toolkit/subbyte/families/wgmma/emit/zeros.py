@@ -73,7 +73,7 @@ def _zero_buffers(block: Block, where: Columns, share: Share) -> None:
     behind = plan.buffer_bytes - (plan.slack_columns * plan.column_step if plan.separate else 0)
 
     def zero_behind(buffer: Any, piece: Any) -> None:
-        _store_zeros(block, buffer * plan.buffer_bytes + behind + piece * PIECE)
+        _store_zeros(block, buffer * plan.buffer_bytes + behind + piece * PIECE, plan.staged_fill)
 
     if pieces and plan.separate:
         _each(share, pieces, zero_behind)
@@ -110,7 +110,7 @@ def _zero(block: Block, where: Columns, buffer: Any, index: Any) -> None:
         conditions.append(piece < plan.channels * PIXEL_BYTES // PIECE)
     with when(every(conditions)):
         start = buffer * plan.buffer_bytes + plane * (plan.pitch * plan.column_step)
-        _store_zeros(block, start + column * plan.column_step + index % pieces * PIECE)
+        _store_zeros(block, start + column * plan.column_step + index % pieces * PIECE, plan.staged_fill)
 
 
 def _zero_block(block: Block, buffer: Any, index: Any) -> None:
@@ -121,5 +121,5 @@ def _zero_block(block: Block, buffer: Any, index: Any) -> None:
     _store_zeros(block, buffer * plan.buffer_bytes + place)
 
 
-def _store_zeros(block: Block, offset: Any) -> None:
-    op.store_shared16(block.base + T.cast(offset, "uint32"), [T.uint32(0)] * 4)
+def _store_zeros(block: Block, offset: Any, word: int = 0) -> None:
+    op.store_shared16(block.base + T.cast(offset, "uint32"), [T.uint32(word)] * 4)

@@ -28,6 +28,10 @@ IMAGE_BYTES = 16
 ELSEWHERE = (
     "This kernel packs in another way; this one is the wgmma family's, with register_packing on and image_groups 1."
 )
+BYTES_OUT = (
+    "Packing is drawn for outputs of 4 bits; of 8 bits a register holds two neighbouring channels of one pixel and two "
+    "images, and a lane stores what it reads behind stmatrix.trans, 16 bytes of 16 channels, as it is."
+)
 INSTRUCTION = "wgmma.m64n8k32.s8"
 
 
@@ -103,6 +107,8 @@ def packed_stores(plan: WgmmaPlan | None = None, warp: int = 0) -> PackedStores:
     """
     if plan is not None and not (plan.knobs.register_packing and plan.knobs.image_groups == 1):
         raise Unsupported(ELSEWHERE)
+    if plan is not None and plan.bytes_out:
+        raise Unsupported(BYTES_OUT)
     if warp not in range(4):
         raise InvalidInput(f"warp {warp!r}: a warpgroup has warps 0 to 3")
     places = [(image, pixel, pair) for image in range(IMAGES) for pixel in range(PIXELS) for pair in range(PAIRS)]

@@ -97,6 +97,11 @@ def tap_addresses(plan: WgmmaPlan, row: int = 0) -> TapAddresses:
         raise InvalidInput(f"output_row {output_row}: the first block computes rows 0 to {rows - 1}")
     if plan.flat or not (plan.keep_rows or plan.lowered):
         raise InvalidInput("taps are shown where rows are kept (keep_rows=1), of kernels that see rows")
+    if plan.pads_with_code:
+        raise InvalidInput(
+            "taps are shown of kernels that leave out rows beyond the border; a zero point is multiplied there: take "
+            "operands without one"
+        )
     every = [_tap(plan, output_row, r, s) for r in range(found.r) for s in range(found.s)]
     taps = tuple(tap for tap in every if 0 <= tap.input_row < found.h)
     stored = tuple(map(_of_tap, taps)) if plan.lowered else tuple(dict.fromkeys(_stored(plan, tap) for tap in taps))

@@ -115,7 +115,7 @@ def warpgroup_tiling(plan: WgmmaPlan) -> WarpgroupTiling:
 
 def _levels(plan: WgmmaPlan, rows: int) -> list[WarpgroupLevel]:
     w, c = plan.workload, plan.knobs
-    images, depth = BATCH_GROUP * c.image_groups, w.r * w.s * w.channel_blocks * CHANNEL_BLOCK
+    images, depth = BATCH_GROUP * c.image_groups, w.r * w.s * plan.channel_blocks * CHANNEL_BLOCK
     share = depth // c.cluster_split_k
     deep = CHANNEL_BLOCK * plan.atom.blocks
     along = w.r * w.s * plan.steps * plan.halves * c.channel_groups // plan.atom.blocks  # an odd block is filled up

@@ -107,7 +107,7 @@ class PipelineConfig(WgmmaConfig):
     copies_ahead: int = knob(
         "ca", whole(0, 8),
         "stages that the producer has on their way in shared memory, packed, by asynchronous copies, in place of "
-        "registers; 0 = in registers (load_ahead)",
+        "registers; those of 8-bit activations in their own stage buffers; 0 = in registers (load_ahead)",
         default=0,
     )  # fmt: skip
     duplicate_aware: str = switch(

@@ -86,6 +86,8 @@ def copies_ahead(plan: WgmmaPlan) -> str | None:
         return "stages: copies_ahead goes with one producer, load_ahead=1 and start=0 or 2"
     if plan.lowered or config.sparse or config.listed:
         return "stages: copies_ahead is for dense weights, and duplicate_aware=full"
+    if plan.pads_with_code and not plan.direct:
+        return "padding: copies in shared memory fill with zeros, and the zero point is another code; copies_ahead=0"
     return None
 
 
@@ -93,6 +95,8 @@ def stage_per_iteration(plan: WgmmaPlan) -> str | None:
     """All rows of a tile iteration in one stage."""
     if plan.knobs.stage_per_iteration and (plan.keep_rows or plan.lowered or plan.tap_rows == 1):
         return "stages: row_reuse=3 is for kernels of several rows, and duplicate_aware=full"
+    if plan.knobs.stage_per_iteration and plan.pads_with_code:
+        return "padding: a zero point is a code that rows beyond the border have, each of its own (row_reuse 0, 1, 2)"
     return None
 
 
@@ -100,22 +104,24 @@ def pipeline_depth(plan: WgmmaPlan) -> str | None:
     """As many stages as the schedule holds at a time, and no more than there are stages to load."""
     config = plan.knobs
     rows = plan.most_staged
+    behind = config.copies_ahead - 1 if plan.direct else 0  # buffers of stages that are not there yet
     if plan.keep_rows:
         whole = rows * config.channel_groups
         if plan.stages > whole:
             return f"stages: {plan.stages} stages for {whole} rows and channel groups build the same program as fewer"
-        least = min(plan.held_stages, whole)
+        least = min(plan.held_stages + behind, whole)
     elif plan.lowered:
         least = plan.window + 1
     else:
         if plan.tap_rows > 1 and plan.group_stages > LANES:  # see OwnRows._release_lane_by_lane
             return f"stages: a tile iteration of {plan.window} rows; with row_reuse=0 a warp releases {LANES}"
         early = plan.tap_rows > 1  # stages are released behind the first kernel row of the next channel group
-        least = plan.group_stages * (2 if config.channel_groups > 1 else 1) + (0 if early else 1)
+        least = plan.group_stages * (2 if config.channel_groups > 1 else 1) + (0 if early else 1) + behind
     if config.load_ahead > 2:
         return f"stages: load_ahead {config.load_ahead}: allowed: 1, 2"
-    if plan.stages < max(least, config.consumers):
-        return f"stages: {plan.stages} stages; a tile iteration needs {max(least, config.consumers)}"
+    least = max(least, config.consumers + (behind + 1 if plan.direct else 0))
+    if plan.stages < least:
+        return f"stages: {plan.stages} stages; a tile iteration needs {least}"
     return None
 
 

@@ -22,8 +22,10 @@ def single_iteration(plan: WgmmaPlan) -> str | None:
     knobs = plan.knobs
     if knobs.segments * knobs.tile_rows < plan.output_size[0]:
         return "stages: a block with bulk-copied weights must have a single tile iteration (segments * tile_rows)"
-    if plan.flat or (16 % plan.channels and plan.channels % 16):
+    if plan.flat or (16 % plan.loaded_blocks and plan.loaded_blocks % 16):
         return "stages: bulk-copied weights need a kernel with rows, and 1, 2, 4, 8 or a multiple of 16 channel blocks"
+    if plan.odd_part:
+        return "stages: bulk-copied weights need an even number of blocks of 16 channels of bytes"
     if knobs.consumers > plan.window:
         return f"stages: {knobs.consumers} consumers load a row each; the block reads {plan.window}"
     if plan.multicast_blocks * knobs.cluster_split_k > 8:

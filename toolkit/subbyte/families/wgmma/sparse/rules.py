@@ -6,6 +6,7 @@ from subbyte.families.wgmma import rules
 from subbyte.families.wgmma.pipeline import rules as pipeline
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.workload import ConvWorkload
+from subbyte.workload.coverage import four_bits_alone
 
 PATTERN = (2, 4)
 
@@ -19,7 +20,7 @@ def other_weights(workload: ConvWorkload) -> str | None:
     """Why a workload's weights are not those of the kernel; None when they are."""
     found = workload.precision.weights
     if found.group == PATTERN:
-        return None
+        return four_bits_alone(workload)
     return f"operands: this kernel multiplies 2:4 sparse weights, not {found}; a dense one takes them"
 
 

@@ -94,8 +94,13 @@ def _roles(
 def _store_first(block: Block, where: Columns, held: Any) -> None:
     """Put a consumer's first stage into its buffer. In a lean start the barriers have to be set up only now."""
     lean, exists = block.plan.knobs.lean_start, block.warpgroup < block.stage_count
+    if block.plan.direct:
+        op.copies_wait(0)
     with when(exists):
-        producer.store_stage(block, where, held, block.warpgroup, arrive=not lean)
+        if block.plan.direct:
+            producer.hand_over(block, block.buffer(block.warpgroup), arrive=not lean)
+        else:
+            producer.store_stage(block, where, held, block.warpgroup, arrive=not lean)
     if lean:
         op.named_barrier(SET_UP + block.warpgroup, 256, wait=True)
         with when(exists):

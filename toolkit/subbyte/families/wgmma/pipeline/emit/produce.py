@@ -15,26 +15,27 @@ from tvm.script import tirx as T
 
 from subbyte.device.atoms import LOW_NIBBLES
 from subbyte.families.wgmma.emit.block import Block
-from subbyte.families.wgmma.emit.rows import PIECE, Columns
-from subbyte.families.wgmma.memory import COPY_BYTES, PIXEL_BYTES
+from subbyte.families.wgmma.emit.rows import PIECE, Columns, staged_pixel
+from subbyte.families.wgmma.memory import COPY_BYTES
 from subbyte.families.wgmma.plan import READ_TOGETHER, WgmmaPlan
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, every, loop, registers, when
 
 
 def load_stage(
-    block: Block, where: Columns, held: Any, stage: Any, place: int = 0, first: bool = False, copied: Any = None
-) -> None:
-    """Read a stage into registers, ``place`` the first of them, or by asynchronous copies into the thread's places in
-    shared memory from word ``copied`` on; ``first``: a stage that is loaded at the start."""
+    block: Block, where: Columns, held: Any, stage: Any, place: int = 0, first: bool = False,
+    copied: Callable[[int, int], Any] | None = None,
+) -> None:  # fmt: skip
+    """Read a stage into registers, ``place`` the first of them, or by asynchronous copies into shared memory: to the
+    word ``copied(row, load)``; ``first``: a stage that is loaded at the start."""
     plan, w = block.plan, block.plan.workload
     staged, group, inside = stage_place(block, stage)
     channel_group, tap_row, tap_col = plan.tap_of(group)
     y = bind("y", staged * plan.rows.unit + tap_row * w.dilation - w.pad)
     x0 = bind("x0", (where.tile + where.left) * plan.cols.unit + tap_col * w.dilation - w.pad)
-    if plan.lowered:
+    if plan.lowered or plan.pads_with_code:
         inside = bind("inside", T.And(y >= 0, y < w.h))
-    channel0 = (block.rank * plan.knobs.channel_groups + channel_group) * plan.channels
+    channel0 = (block.rank * plan.knobs.channel_groups + channel_group) * plan.loaded_blocks
     origin = ((y * plan.input_size[1] + x0) * w.channel_blocks + channel0) * plan.block_words
     pixels = w.h * w.w
     image = block.member % 8 * plan.image_words(pixels, w.channel_blocks)
@@ -50,8 +51,11 @@ def load_stage(
     if lean:
         here = registers("source_here", 1, "int64")
         T.buffer_store(here, T.cast(source + _offset(plan, *plan.copy_place(0, block.member // 8)), "int64"), [0])
+    last_block = w.channel_blocks - 1 - channel0
     for row, load in product(range(plan.stage_rows), range(plan.row_copies)):
         block_index, column = plan.copy_place(load, block.member // 8)
+        if plan.odd_part:
+            block_index = T.min(block_index, last_block)
         offset = _offset(plan, block_index, column)
         if plan.knobs.flatten or plan.knobs.flat_batch:
             pixel = y * plan.width_covered + column
@@ -65,17 +69,21 @@ def load_stage(
             pointer = block.activations.ptr_to([here[0] + more + words])
         else:
             pointer = block.activations.ptr_to([source + offset + rows[row] * row_words if row else source + offset])
-        conditions = [] if inside is None or copied is not None else [inside]
+        filled = copied is not None and plan.pads_with_code  # a copy fills with zeros alone
+        conditions = [] if inside is None or (copied is not None and not filled) else [inside]
         if plan.lowered:
             x = x0 + column * plan.cols.unit
             conditions += [x >= 0, x < w.w]
         if not exact(block, load, count):
             conditions.append(column < (loaded(plan) if count is None else count))
         if copied is not None:
-            word = copied + (row * plan.row_copies + load) * (COPY_BYTES // 4)
-            valid = None if inside is None else T.Select(inside, T.uint32(16), T.uint32(0))
+            word = copied(row, load)
+            valid = None if inside is None or filled else T.Select(inside, T.uint32(16), T.uint32(0))
             with when(every(conditions) if conditions else True):
                 op.copy16(block.shared.ptr_to([word]), pointer, valid)
+            if filled:
+                with when(every([T.Not(inside), *conditions[1:]])):
+                    op.store_shared16(block.base + T.cast(word * 4, "uint32"), [T.uint32(plan.fill)] * 4)
             continue
         target = place + 4 * (row * plan.row_copies + load)
         if not conditions:
@@ -83,7 +91,7 @@ def load_stage(
             continue
         if inside is not None:
             for i in range(4):
-                T.buffer_store(held, T.uint32(0), [target + i])
+                T.buffer_store(held, T.uint32(plan.fill), [target + i])
         with when(every(conditions)):
             op.load16(held, target, pointer, "activations")
 
@@ -102,6 +110,11 @@ def store_stage(block: Block, where: Columns, held: Any, stage: Any, arrive: boo
     buffer = bind("slot", block.buffer(stage))
     for row in range(block.plan.stage_rows):
         unpack_stage(block, where, held, buffer, row=row, copied=copied)
+    hand_over(block, buffer, arrive)
+
+
+def hand_over(block: Block, buffer: Any, arrive: bool = True) -> None:
+    """What this warp has put into a stage buffer is there for wgmma: say so."""
     op.async_fence()
     op.emit(T.cuda.warp_sync())
     if arrive:
@@ -120,7 +133,7 @@ def unpack_stage(
     start = bind("start", block.buffer_address(buffer) + T.cast(where.left * plan.column_step, "uint32"))
     lean = plan.knobs.lean_start and plan.evenly_apart
     if lean:
-        mine = _pixel(plan, *plan.copy_place(0, block.member // 8)) + low
+        mine = staged_pixel(plan, *plan.copy_place(0, block.member // 8)) + low
         start, low, high = bind("here", start + T.cast(mine, "uint32")), 0, 8 * PIECE
     for load in range(plan.row_copies):
         if copied is not None and load % READ_TOGETHER == 0:
@@ -130,16 +143,19 @@ def unpack_stage(
                 with when(exact(block, one, where.count) or plan.copy_place(one, block.member // 8)[1] < limit):
                     op.load_shared16(held, address, place + 4 * (row * plan.row_copies + one))
         block_index, column = plan.copy_place(load, block.member // 8)
-        pixel = _pixel(plan, *(plan.copy_place(load, 0) if lean else (block_index, column)))
+        pixel = staged_pixel(plan, *(plan.copy_place(load, 0) if lean else (block_index, column)))
         pixel = pixel + row * plan.row_bytes if row else pixel
         words = [held[place + 4 * (row * plan.row_copies + load) + i] for i in range(4)]
         with when(exact(block, load, where.count) or column < limit):
-            even = [(word << T.uint32(4)) & T.uint32(LOW_NIBBLES) for word in words]
-            odd = [word & T.uint32(LOW_NIBBLES) for word in words]
-            if plan.knobs.sparse:
-                even, odd = in_order(even, odd)
-            op.store_shared16(start + T.cast(pixel + low, "uint32"), even)
-            op.store_shared16(start + T.cast(pixel + high, "uint32"), odd)
+            if plan.bytes_in:
+                op.store_shared16(start + T.cast(pixel + low, "uint32"), words)
+            else:
+                even = [(word << T.uint32(4)) & T.uint32(LOW_NIBBLES) for word in words]
+                odd = [word & T.uint32(LOW_NIBBLES) for word in words]
+                if plan.knobs.sparse:
+                    even, odd = in_order(even, odd)
+                op.store_shared16(start + T.cast(pixel + low, "uint32"), even)
+                op.store_shared16(start + T.cast(pixel + high, "uint32"), odd)
 
 
 def in_order(even: list[Any], odd: list[Any]) -> tuple[list[Any], list[Any]]:
@@ -154,21 +170,17 @@ def in_order(even: list[Any], odd: list[Any]) -> tuple[list[Any], list[Any]]:
     return ordered[0], ordered[1]
 
 
-def _pixel(plan: WgmmaPlan, block_index: Any, column: Any) -> Any:
-    """Byte of a pixel of a stage's row within its buffer."""
-    if plan.knobs.sparse:
-        return (column * plan.kept_channels + block_index) * PIXEL_BYTES
-    return (block_index * (plan.pitch * plan.knobs.image_groups) + column) * PIXEL_BYTES
-
-
 def load_first(block: Block, where: Columns, held: Any, following: Any) -> None:
     """Read the first stages: one by every warpgroup, and another one by every producer, unless it is late."""
     consumers, late = block.plan.knobs.consumers, block.plan.knobs.producer_late
     copying = block.plan.knobs.copies_ahead
     only = [block.warpgroup < consumers] if late or copying else []
     with when(every([block.warpgroup < block.stage_count, *only])):
-        load_stage(block, where, held, block.warpgroup, first=True)
+        into = _into_stage(block, where, block.warpgroup) if block.plan.direct else None
+        load_stage(block, where, held, block.warpgroup, first=True, copied=into)
     if copying:
+        if block.plan.direct:
+            op.copies_commit()  # of the consumers' stages, which they wait for
         with when(block.warpgroup == consumers), loop("ahead", copying, T.serial) as ahead:
             _copy_ahead(block, where, consumers + ahead, ahead)
     if not late and not block.plan.knobs.lean_start:
@@ -195,10 +207,29 @@ def _copied(block: Block, slot: Any) -> Any:
     return bind("copied", plan.copied_base // 4 + slot * stage_words + block.member * 4)
 
 
-def _copy_ahead(block: Block, where: Columns, stage: Any, slot: Any) -> None:
-    """Begin to copy a stage, if there is one, as a group of its own."""
+def _into_place(plan: WgmmaPlan, first: Any) -> Callable[[int, int], Any]:
+    """Of a thread's places from the word ``first`` on: one for each load."""
+    return lambda row, load: first + (row * plan.row_copies + load) * (COPY_BYTES // 4)
+
+
+def _into_stage(block: Block, where: Columns, stage: Any) -> Callable[[int, int], Any]:
+    """Of a stage buffer: what comes from memory lies there as an instruction reads it."""
+    plan, unit = block.plan, block.member // 8
+    buffer = T.cast(block.buffer(stage), "int32") * (plan.buffer_bytes // 4)
+    first = bind("stage_at", buffer + where.left * (plan.column_step // 4) + block.member % 8 * (PIECE // 4))
+    return lambda row, load: first + (row * (plan.row_bytes // 4) + staged_pixel(plan, *plan.copy_place(load, unit), 4))
+
+
+def _copy_ahead(block: Block, where: Columns, stage: Any, slot: Any, reused: bool = False) -> None:
+    """Begin to copy a stage, if there is one, as a group of its own; ``reused``: its buffer may have to be released."""
+    plan = block.plan
     with when(stage < block.stage_count):
-        load_stage(block, where, None, stage, copied=_copied(block, slot))
+        if plan.direct:
+            if reused:
+                _wait_until_empty(block, stage)
+            load_stage(block, where, None, stage, copied=_into_stage(block, where, stage))
+        else:
+            load_stage(block, where, None, stage, copied=_into_place(plan, _copied(block, slot)))
     op.copies_commit()
 
 
@@ -211,11 +242,14 @@ def _produce_copied(block: Block, where: Columns, held: Any, behind_first: Calla
     with loop("turn", T.max(block.stage_count - consumers, 0), T.serial) as round_:
         stage, slot = bind("part", consumers + round_), bind("copy", round_ % ahead)
         op.copies_wait(ahead - 1)
-        _put(block, where, held, stage, _copied(block, slot))
+        if block.plan.direct:
+            hand_over(block, block.buffer(stage))
+        else:
+            _put(block, where, held, stage, _copied(block, slot))
         if not waits:
             with when(round_ == 0):
                 behind_first()
-        _copy_ahead(block, where, stage + ahead, slot)
+        _copy_ahead(block, where, stage + ahead, slot, reused=True)
 
 
 def produce(block: Block, where: Columns, held: Any, other: Any, behind_first: Callable[[], None]) -> None:
@@ -314,12 +348,16 @@ def exact(block: Block, load: int, count: Any) -> bool:
     plan = block.plan
     if count is not None:
         return False
-    if plan.channels % 16 == 0 or 16 % plan.channels == 0:
+    if plan.loaded_blocks % 16 == 0 or 16 % plan.loaded_blocks == 0:
         return bool(plan.copy_place(load, 15)[1] < loaded(plan))
-    return (load + 1) * 16 <= loaded(plan) * plan.channels
+    return (load + 1) * 16 <= loaded(plan) * plan.loaded_blocks
 
 
 def _put(block: Block, where: Columns, held: Any, stage: Any, copied: Any = None) -> None:
+    _wait_until_empty(block, stage)
+    store_stage(block, where, held, stage, copied=copied)
+
+
+def _wait_until_empty(block: Block, stage: Any) -> None:
     with when(stage >= block.plan.stages):
         block.wait(block.empty(block.buffer(stage)), block.phase(stage) ^ T.uint32(1))
-    store_stage(block, where, held, stage, copied=copied)

@@ -17,7 +17,7 @@ from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.emit.epilogue import channel_of_thread, epilogue
 from subbyte.families.wgmma.emit.loops import loop_over
 from subbyte.families.wgmma.emit.multiply import unpacked, wgmma
-from subbyte.families.wgmma.emit.rows import PIECE, Columns, columns, row_registers
+from subbyte.families.wgmma.emit.rows import PIECE, Columns, columns, row_registers, staged_pixel
 from subbyte.families.wgmma.emit.zeros import zero_padding
 from subbyte.families.wgmma.memory import PIXEL_BYTES
 from subbyte.families.wgmma.single.emit.bulk import Bulk, issue
@@ -146,11 +146,14 @@ def _own_parameters(block: Block) -> Any:
     plan = block.plan
     if not plan.parameter_channels:
         return None
-    own, padded = registers("own_parameters", 2 * plan.parameter_rows), plan.workload.filter_blocks * 32
+    own, padded = registers("own_parameters", 2 * plan.kept_rows), plan.workload.padded_filters
     channel = block.filter_block * plan.parameter_channels + channel_of_thread(block, 0)
     channel = bind("channel", T.min(channel, padded - 2))
-    for row in range(plan.parameter_rows):
-        op.load8(own, 2 * row, block.parameters.ptr_to([row * padded + channel]), bool(plan.knobs.late_parameters))
+    late, parameters = bool(plan.knobs.late_parameters), plan.kept_rows - bool(plan.zero_point)
+    for row in range(parameters):
+        op.load8(own, 2 * row, block.parameters.ptr_to([row * padded + channel]), late)
+    if plan.zero_point:  # what it adds stands behind the weights
+        op.load8(own, 2 * parameters, block.weights.ptr_to([plan.weight_words + channel]), late)
     return own
 
 
@@ -162,7 +165,9 @@ def _begun_sums(block: Block, own: Any) -> Any:
         return None
     sums = registers("acc", plan.accumulators)
     for i in range(plan.accumulators):
-        T.buffer_store(sums, own[i // 2 % 2], [i])
+        parity = i // 2 % 2
+        more = own[2 * (plan.kept_rows - 1) + parity] if plan.zero_point else None
+        T.buffer_store(sums, own[parity] if more is None else own[parity] + more, [i])
     return sums
 
 
@@ -174,7 +179,9 @@ def _load_row(block: Block, where: Columns, held: Any, stage: Any, loads: range 
     low, high = plan.row_range
     inside = bind("inside", T.And(staged >= low, staged <= high))
     y, x0 = staged * plan.rows.unit - w.pad, (where.tile + where.left) * plan.cols.unit - w.pad
-    channel0 = block.rank * plan.channels
+    if plan.pads_with_code:
+        inside = bind("inside", T.And(y >= 0, y < w.h))
+    channel0 = block.rank * plan.loaded_blocks
     per_column, pixels = plan.cols.unit * w.channel_blocks, w.h * w.w
     origin = ((y * w.w + x0) * w.channel_blocks + channel0) * plan.block_words
     image = block.member % 8 * plan.image_words(pixels, w.channel_blocks)
@@ -186,7 +193,7 @@ def _load_row(block: Block, where: Columns, held: Any, stage: Any, loads: range 
         channels, columns = plan.copy_place(load, 0)
         pointer = block.activations.ptr_to([source + T.int64((columns * per_column + channels) * plan.block_words)])
         for i in range(4):
-            T.buffer_store(held, T.uint32(0), [4 * place + i])
+            T.buffer_store(held, T.uint32(plan.fill), [4 * place + i])
         with when(every([inside, *_column_exists(block, where, load, column + columns)])):
             op.load16(held, 4 * place, pointer, "activations")
 
@@ -195,14 +202,19 @@ def _store_row(block: Block, where: Columns, held: Any, buffer: Any, loads: rang
     """Unpack a row, or what some loads returned, from registers into its stage buffer, visible to wgmma."""
     plan = block.plan
     channel, column = plan.copy_place(0, block.member // 8)
-    mine = (channel * plan.pitch + column + where.left) * PIXEL_BYTES + block.member % 8 * PIECE
+    if plan.bytes_in:
+        mine = staged_pixel(plan, channel, column + where.left) + block.member % 8 * PIECE
+    else:
+        mine = (channel * plan.pitch + column + where.left) * PIXEL_BYTES + block.member % 8 * PIECE
     here = bind("here", block.buffer_address(buffer) + T.cast(mine, "uint32"))
     for place, load in enumerate(loads or range(plan.copies)):
         channels, columns = plan.copy_place(load, 0)
         words = [held[4 * place + i] for i in range(4)]
         with when(every(_column_exists(block, where, load, column + columns))):
-            for half in range(2):
-                offset = (channels * plan.pitch + columns) * PIXEL_BYTES + half * 8 * PIECE
+            if plan.bytes_in:
+                op.store_shared16(here + T.uint32(staged_pixel(plan, channels, columns)), words)
+            for half in range(2 if not plan.bytes_in else 0):
+                offset = staged_pixel(plan, channels, columns) + half * 8 * PIECE
                 values = [(word if half else word << T.uint32(4)) & T.uint32(LOW_NIBBLES) for word in words]
                 op.store_shared16(here + T.uint32(offset), values)
     op.async_fence()
