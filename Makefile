@@ -35,7 +35,7 @@ ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
 .DEFAULT_GOAL := help
-.PHONY: help env lab test lint types test-unit test-torch torch test-deep test-notebooks test-browser test-jupyter test-gpu hostile format constraints wheel docs pictures notebooks table latency screenshots gallery site slides student reset clean machine
+.PHONY: help env lab test lint types test-unit test-torch torch test-deep test-notebooks test-browser test-jupyter test-gpu hostile format constraints wheel pictures notebooks table latency screenshots gallery site slides student reset clean machine
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-24s %s\n", $$1, $$2 }'
@@ -115,9 +115,6 @@ constraints: env ## compute the pins of constraints.txt anew
 
 wheel: env ## build the wheel into dist/
 	@$(RUN) -m hatchling build -t wheel -d dist
-
-docs: env ## write docs/api.md from the docstrings
-	@$(RUN) tools/api_reference.py
 
 pictures: env ## draw the README's picture
 	@$(RUN) tools/pictures.py

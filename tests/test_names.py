@@ -11,7 +11,7 @@ import pytest
 from subbyte.errors import MissingDependency
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("toolkit/**/*.py", "widgets/**/*.py", "notebooks/*.ipynb", "docs/*.md", "*.md", "benchmarks/**/*.md")
+FOLDERS = ("toolkit/**/*.py", "widgets/**/*.py", "notebooks/*.ipynb", "docs/**/*.md", "*.md", "benchmarks/**/*.md")
 DOTTED = re.compile(r"(?<![\w./])subbyte(?:_widgets)?(?:\.\w+)+")
 
 

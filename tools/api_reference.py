@@ -1,9 +1,4 @@
-"""Write docs/api.md from the docstrings of the public names.
-
-    python tools/api_reference.py [--check]
-
-``--check`` writes nothing and exits 1 when the file is out of date.
-"""
+"""The reference of the public names, from their docstrings: what ``make site`` shows, a page for each package."""
 
 from __future__ import annotations
 
@@ -11,39 +6,41 @@ import ast
 import importlib
 import inspect
 import re
-import sys
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
-TARGET = Path(__file__).resolve().parent.parent / "docs/api.md"
 PACKAGES = ("workload", "numerics", "device", "gpu", "emulator", "spaces", "families", "records", "records.exchange",
             "kernel", "technique", "networks", "measure", "tune", "sparse", "analysis", "exercises")  # fmt: skip
 SHOWN = 60
-HEAD = """# API reference
-
-Written from the docstrings by `make docs`. The names in bold are also attributes of `subbyte` itself.
-"""
 
 
-def document() -> str:
-    """The whole page."""
+def pages() -> dict[str, str]:
+    """The page of each package, by its name. Names in bold are also attributes of ``subbyte`` itself."""
     import subbyte
 
-    parts = [HEAD]
+    found = {}
     for name in PACKAGES:
         module = importlib.import_module(f"subbyte.{name}")
-        parts.append(f"## subbyte.{name}\n\n{first_paragraph(module)}\n")
-        parts += [entry(module, public, public in subbyte.__all__) for public in sorted(getattr(module, "__all__", ()))]
-    parts.append(f"## subbyte.errors\n\n{first_paragraph(importlib.import_module('subbyte.errors'))}\n")
-    parts += [entry(subbyte.errors, name, False) for name in public_classes(subbyte.errors)]
-    return "\n".join(parts)
+        entries = (
+            entry(module, public, public in subbyte.__all__) for public in sorted(getattr(module, "__all__", ()))
+        )
+        found[f"subbyte.{name}"] = page(module, entries)
+    errors = subbyte.errors
+    found["subbyte.errors"] = page(errors, (entry(errors, name, False) for name in public_classes(errors)))
+    return found
+
+
+def page(module: ModuleType, entries: Iterable[str]) -> str:
+    """A package's page: its first paragraph, then its public names."""
+    return "\n".join([f"# {module.__name__}\n\n{first_paragraph(module)}\n", *entries])
 
 
 def entry(module: ModuleType, name: str, exported: bool) -> str:
     """One name: its signature, its docstring, and for a class its public methods and properties."""
     thing = getattr(module, name)
-    title = f"### {'**' + name + '**' if exported else name}\n"
+    title = f"## {'**' + name + '**' if exported else name}\n"
     if not callable(thing):
         return f"{title}\n{constant(module, name, thing)}\n"
     lines = [title, f"```python\n{name}{signature(thing)}\n```\n", docstring(thing) + "\n"]
@@ -110,21 +107,3 @@ def public_classes(module: ModuleType) -> list[str]:
     return [
         name for name, thing in vars(module).items() if inspect.isclass(thing) and thing.__module__ == module.__name__
     ]
-
-
-def main() -> int:
-    """Write the page, or check it."""
-    text = document().rstrip() + "\n"
-    if "--check" in sys.argv[1:]:
-        current = TARGET.exists() and TARGET.read_text() == text
-        if not current:
-            print("docs/api.md is out of date: run `make docs`", file=sys.stderr)
-        return 0 if current else 1
-    TARGET.parent.mkdir(exist_ok=True)
-    TARGET.write_text(text)
-    print(f"wrote {TARGET}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

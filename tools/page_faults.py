@@ -1,8 +1,8 @@
 """Measures what a reader of a view cannot read, in Chromium, in the sizes and themes that readers have.
 
 Clipped and overlapping words, contrast below 4.5 to 1, what scrolls sideways, a sentence or a control below the first
-screen. What is painted on a canvas holds no words that could be asked for; such places are looked at, see
-``make gallery``.
+screen; controls that move while a slider does. What is painted on a canvas holds no words that could be asked for; such
+places are looked at, see ``make gallery``.
 """
 
 from __future__ import annotations
@@ -50,4 +50,44 @@ def page_faults(page: Any, selector: str, screen: Screen) -> list[str]:
     show_on(page, screen, tall=True)
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     found: list[str] = page.evaluate(MEASURE, {"selector": selector, "fold": screen.height})
+    return found
+
+
+# Where each control and sentence stands, from the corner of the view; a slider's handle may move, its rail may not.
+PLACES = """(selector) => {
+  const root = document.querySelector(selector), from = root.getBoundingClientRect();
+  const all = root.querySelectorAll("button, input, select, .noUi-base, .say");
+  return [...all].filter((one) => one.checkVisibility()).map((one) => {
+    const box = one.getBoundingClientRect();
+    const name = one.ariaLabel ?? (one.textContent.trim().slice(0, 30) || one.className || one.tagName);
+    return [name, Math.round(box.left - from.left), Math.round(box.top - from.top)];
+  });
+}"""
+SLIDERS = ":is(input[type=range], .noUi-handle)"
+KEYS = ("Home", "ArrowRight", "ArrowRight", "ArrowRight", "End", "ArrowLeft")
+
+
+def jumps(page: Any, selector: str, after: float = 0) -> list[str]:
+    """Which control moves while a slider of the view does, one line for each slider. ``after``: milliseconds in which
+    a kernel answers."""
+    found = []
+    sliders = page.locator(f"{selector} {SLIDERS}")
+    for number in range(sliders.count()):
+        slider = sliders.nth(number)
+        if not slider.is_visible():
+            continue
+        slider.focus()
+        before = page.evaluate(PLACES, selector)
+        for key in KEYS:
+            slider.press(key)
+            page.wait_for_timeout(after)
+            page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+            now = page.evaluate(PLACES, selector)
+            if len(now) != len(before):
+                found.append(f"jump: slider {number}, {key}: controls come and go")
+                break
+            moved = [(was, one) for was, one in zip(before, now, strict=True) if was[1:] != one[1:]]
+            if moved:
+                found.append(f"jump: slider {number}, {key}: {moved[0][0]} to {moved[0][1]}")
+                break
     return found

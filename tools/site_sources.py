@@ -46,7 +46,7 @@ def write_sources(notebooks: Mapping[str, nbformat.NotebookNode], folder: Path, 
     guides = sorted((ROOT / "docs/howto").glob("*.md"))
     for path in guides:
         write(folder / HOWTO / path.name, with_links(path.read_text(encoding="utf-8"), where, HOWTO))
-    modules = {name: text for name, text in api_pages().items() if not packages or name in packages}
+    modules = {name: text for name, text in api_reference.pages().items() if not packages or name in packages}
     for name, text in modules.items():
         write(folder / API / f"{name}.md", text)
     write(folder / "citation.md", citation((ROOT / "CITATION.cff").read_text(encoding="utf-8")))
@@ -67,7 +67,7 @@ def site_style() -> str:
 def places(notebooks: Mapping[str, Any]) -> dict[str, str]:
     """By the name of a file of the repository, the page of the site that shows it."""
     found = {f"{name}.ipynb": f"{LESSONS}/{name}.ipynb" for name in notebooks}
-    found |= WORDS | {"README.md": "index.md", "api.md": "api/subbyte.kernel.md"}
+    found |= WORDS | {"README.md": "index.md"}
     return found | {path.name: f"{HOWTO}/{path.name}" for path in (ROOT / "docs/howto").glob("*.md")}
 
 
@@ -138,16 +138,6 @@ def heading(notebook: Mapping[str, Any]) -> tuple[str, str]:
         paragraph += " " + re.sub(r"^>\s*", "", parts[place + 1], flags=re.MULTILINE)
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)|[*_`]", lambda found: found[1] or "", paragraph)
     return title.lstrip("# ").strip(), " ".join(plain.split())
-
-
-def api_pages() -> dict[str, str]:
-    """The reference of the public names, a page for each package, by its name."""
-    _, *sections = re.split(r"^## ", api_reference.document(), flags=re.MULTILINE)
-    found = {}
-    for section in sections:
-        name, _, rest = section.partition("\n")
-        found[name.strip()] = f"# {name.strip()}\n{re.sub(r'^### ', '## ', rest, flags=re.MULTILINE)}"
-    return found
 
 
 def citation(text: str) -> str:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from page_faults import SCREENS, page_faults
-from sample_views import VIEWS, sample_names, sample_view
+from page_faults import SCREENS, jumps, page_faults
+from sample_views import START, VIEWS, sample_names, sample_view
 
 import subbyte_widgets
 
@@ -31,6 +31,13 @@ GOOD = """<div style="background: #ffffff; color: #1f2328"><button aria-label="n
 <div class="say">what it does</div>
 <svg width="300" height="60"><rect width="150" height="30" fill="#0072b2"/>
 <text x="5" y="20" fill="#ffffff">white on blue</text><text x="160" y="20" fill="#1f2328">beside</text></svg></div>"""
+JUMPING = """<input type="range" max="5" oninput="this.nextSibling.textContent = 'more words '.repeat(60 * this.value)"
+><p></p><button>next</button>"""
+PANELS = {
+    "TilingExplorer()": ".sb-tiling", "DuplicateExplorer()": ".sb-map", "LayoutExplorer()": ".sb-access",
+    "plot(ABLATION)": ".main-svg", "analysis.side_by_sides()[-1].plot()": ".main-svg",
+}  # fmt: skip
+"""Views with controls of ipywidgets and charts: what is shown, and what is waited for."""
 UNNAMED = {
     "button": "<button></button>",
     "slider": '<input type="range">',
@@ -87,6 +94,14 @@ def test_what_cannot_be_read_is_noticed(planted: Callable[[str], Any]) -> None:
     planted("")
 
 
+def test_what_jumps_is_noticed(planted: Callable[[str], Any]) -> None:
+    page = planted(JUMPING)
+    assert [one.partition(":")[0] for one in jumps(page, ".sb-planted")] == ["jump"]
+    page = planted(JUMPING.replace("<p>", '<p style="height: 40px; overflow: hidden">'))
+    assert jumps(page, ".sb-planted") == []
+    planted("")
+
+
 def test_what_has_no_name_is_noticed(planted: Callable[[str], Any]) -> None:
     for role, html in UNNAMED.items():
         assert role in nameless(planted(html)), role
@@ -100,6 +115,7 @@ def test_everything_can_be_read_and_has_a_name(
 ) -> None:
     page = open_view(sample_view(selector, names), selector, width=1280).page
     assert page_faults(page, selector, DARK_LARGE) == []
+    assert jumps(page, selector) == []
     assert nameless(page) == []
     keys = page.locator("details.keys")
     keys.locator("summary").click()
@@ -119,3 +135,21 @@ def test_everything_can_be_read_on_every_screen(
     page = open_view(sample_view(selector, names), selector, width=1280).page
     assert page_faults(page, selector, screen) == []
     page.emulate_media(color_scheme="light")
+
+
+@pytest.mark.deep
+def test_panels_and_charts_can_be_read_and_stay_in_place(open_tab: Callable[..., Any], lab: Any) -> None:
+    tab = open_tab(width=1280, height=900)
+    tab.run_notebook(lab.write("panels.ipynb", START, *PANELS))
+    faults = {}
+    for number, (shown, waited) in enumerate(PANELS.items(), 1):
+        tab.page.evaluate("([number, id]) => { document.querySelectorAll('.jp-CodeCell')[number]"
+                          ".querySelector('.jp-OutputArea-output').id = id }", [number, f"panel{number}"])  # fmt: skip
+        place = f"#panel{number}"
+        tab.page.wait_for_selector(f"{place} {waited}")
+        faults[shown] = jumps(tab.page, place, after=400)
+    tab.theme("JupyterLab Dark")
+    for number, shown in enumerate(PANELS, 1):
+        found = page_faults(tab.page, f"#panel{number}", DARK_LARGE)
+        faults[shown] += [one for one in found if not one.startswith("below")]  # a page of JupyterLab scrolls
+    assert not any(faults.values()), faults

@@ -32,6 +32,16 @@ def tab(open_tab: Callable[..., Any], lab: Any) -> Any:
     return one
 
 
+def test_no_name_of_a_tab_is_cut(tab: Any) -> None:
+    tab.resize(1280, 900)
+    tab.settle()
+    names = tab.page.evaluate("""() => [...document.querySelectorAll(".sb-tabs .lm-TabBar-tabLabel")].map(
+      (e) => [e.textContent, e.scrollWidth <= e.clientWidth, e.getBoundingClientRect().right < innerWidth])""")
+    assert len(names) > 10
+    assert [name for name, whole, inside in names if not (whole and inside)] == []
+    tab.resize(1250, 2000)
+
+
 def test_a_search_is_watched_and_its_trials_open_below(tab: Any) -> None:
     page = tab.page
     page.locator(".widget-dropdown", has_text="strategy").locator("select").select_option("random")

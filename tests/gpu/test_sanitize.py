@@ -15,7 +15,7 @@ import pytest
 
 HERE = Path(__file__).parent
 NAMES = ("plain", "cluster", "ring", "stem", "nhwc")
-COMMITTED = HERE.parents[1] / "benchmarks" / "results" / "warpgroup" / "sanitizer-h200-2026-11-20.json"
+COMMITTED = HERE.parents[1] / "benchmarks" / "results" / "warpgroup" / "sanitizer.json"
 
 STANDS_IN = """#!{python}
 import json, os, pathlib, signal, sys, time

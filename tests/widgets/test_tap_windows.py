@@ -11,9 +11,12 @@ import subbyte
 from subbyte.emulator.trace import of_kind
 from subbyte.errors import InvalidInput
 from subbyte.families.mma.config import MmaConfig
+from subbyte.families.registry import config_from_key
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.kernel.execute import random_operands
+from subbyte.technique.listings import EXAMPLES
 from subbyte.technique.taps import Tap, TapAddresses, tap_addresses
+from subbyte.technique.topics import explained
 from subbyte_widgets import Selection, TapWindows
 from subbyte_widgets.tap_windows.picture import windows_svg
 
@@ -155,3 +158,14 @@ def test_the_halves_of_a_pixel_are_even_and_odd_channels() -> None:
             value = stored[first + 128 * half + 16 * image]
             held = [(value >> 8 * i & 255) >> 4 for i in range(8)]
             assert held == [int(v) & 15 for v in x[image, 0, 0, half:16:2]]
+
+
+def test_the_view_says_of_which_kernel_its_lines_are() -> None:
+    spec, key, _ = EXAMPLES["taps"]
+    other = TapWindows("n8h8w8c64k64r3s3p1")
+    assert other.record is not None
+    assert other.record.config != key
+    assert other.data["code"]["head"].startswith("Lines of an example kernel, ")
+    assert other.data["code"]["head"].endswith(f"The picture is of {spec} {other.record.config}.")
+    same = TapWindows(explained(TapAddresses, spec, config_from_key(key)))
+    assert same.data["code"]["head"] == f"CUDA text of {spec} wgmma {key}"

@@ -108,17 +108,33 @@ def test_a_second_search_ends_the_first_and_none_runs_on(monkeypatch: pytest.Mon
     assert searches() == before
 
 
-@pytest.mark.deep
-def test_the_monitor_says_that_it_shows_another_layer(bench: Workbench) -> None:
+def test_the_monitor_sets_the_search_of_another_layer_aside(bench: Workbench) -> None:
     monitor = bench.tune("random", 5)
     assert monitor is not None
     monitor.wait(30)
     assert not monitor.note
+    searched = monitor.studies
     bench.controls.workload.value = "resnet50.stage4@8"
-    assert monitor.note == "Selected is resnet50.stage4@8; this search is of resnet50.stage2@8."
+    assert (monitor.title, monitor.studies) == ("Tuning resnet50.stage4@8", [])
+    assert "5 of 5" not in monitor.status + monitor.alternative + monitor.to_svg()
+    assert monitor.note == f"The search of {NAME} is kept: select that layer to see it again."
     assert monitor.note in bench.static()["text/html"]
     bench.controls.workload.value = NAME
     assert not monitor.note
+    assert monitor.studies == searched
+    assert monitor.title == f"Tuning {NAME}"
+
+
+def test_a_search_that_runs_stays_in_sight(bench: Workbench) -> None:
+    monitor = bench.tune("random", 5)
+    assert monitor is not None
+    monitor.wait(30)
+    monitor.running = True
+    bench.controls.workload.value = "resnet50.stage4@8"
+    assert monitor.note == f"Selected is resnet50.stage4@8; this search is of {NAME}."
+    assert monitor.studies
+    monitor._end("")
+    assert not monitor.studies, "it is set aside when it ends"
 
 
 @pytest.mark.deep

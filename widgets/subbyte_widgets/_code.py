@@ -10,16 +10,22 @@ from subbyte.families.shared.listing import LineAccess, Listing
 Run = list[int | None]
 
 
+def example_data(listing: Listing, shown: str, idle: str = "") -> dict[str, Any]:
+    """The same of an example, for a picture that is drawn of no kernel or of another one: ``shown`` says of what."""
+    head = f"Lines of an example kernel, {listing.kernel}, built and run once. The picture is of {shown}."
+    return {**code_data(listing, idle), "head": head}
+
+
 def code_data(listing: Listing, idle: str = "") -> dict[str, Any]:
-    """Lines and accesses; equal accesses are sent once, ``of`` says which one each step is. ``idle`` is said where the
-    lit line does nothing that a trace has."""
+    """Lines and accesses of the kernel that is drawn; equal accesses are sent once, ``of`` says which one each step is.
+    ``idle`` is said where the lit line does nothing that a trace has."""
     known: dict[LineAccess, int] = {}
     of = [known.setdefault(access, len(known)) for access in listing.accesses]
     accesses = [{**_access(access), "times": of.count(number)} for access, number in known.items()]
     steps = {name: list(lines) for name, lines in listing.steps.items()}
     return {
-        "kernel": listing.kernel, "numbers": list(listing.numbers), "lines": list(listing.texts), "accesses": accesses,
-        "of": of, "steps": steps, "idle": idle,
+        "head": f"CUDA text of {listing.kernel}", "numbers": list(listing.numbers), "lines": list(listing.texts),
+        "accesses": accesses, "of": of, "steps": steps, "idle": idle,
     }  # fmt: skip
 
 

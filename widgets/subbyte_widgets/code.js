@@ -47,7 +47,7 @@ function codePane(place, chosen) {
     picked = 0;
     place.hidden = !data?.lines.length;
     if (place.hidden) return;
-    kernel.textContent = `CUDA text of ${data.kernel}`;
+    kernel.textContent = data.head; // of which kernel the lines are, where that is not the one in the picture
     const acts = new Set(data.accesses.map((access) => access.line));
     const shown = data.lines.map((text, i) => {
       const line = data.numbers[i];

@@ -104,11 +104,14 @@ function keysOf(el) {
   el.append(box);
 }
 
-// Plotly writes its colours into its pictures: where they have the grey of charts without a theme of their own (INK in
-// charts/style.py), words and lines take the page's ink while a view is on the page.
-function themed(el, grey = "rgb(119, 119, 119)", ink = "var(--jp-content-font-color1, #1f2328)") {
+// What stands around views while one is on the page. Plotly writes its colours into its pictures: where they have the grey
+// of charts without a theme of their own (INK in charts/style.py), words and lines take the page's ink. Tabs of views
+// (sb-tabs) are as wide as their names, which ipywidgets would cut.
+function around(el, grey = "rgb(119, 119, 119)", ink = "var(--jp-content-font-color1, #1f2328)") {
   const rule = (what) => `.js-plotly-plot [style*="${what}: ${grey}"] { ${what}: ${ink} !important; }`;
-  el.append(Object.assign(document.createElement("style"), { textContent: `${rule("fill")} ${rule("stroke")}` }));
+  const tabs = `.sb-tabs > .lm-TabBar .lm-TabBar-tab { flex: 0 1 auto !important; min-width: max-content !important; }
+    .sb-tabs > .lm-TabBar { overflow-x: auto; }`;
+  el.append(Object.assign(document.createElement("style"), { textContent: [rule("fill"), rule("stroke"), tabs].join(" ") }));
 }
 
 function sighted(render, packed) {
@@ -121,7 +124,7 @@ function sighted(render, packed) {
       broken(el, error);
     }
     keysOf(el);
-    themed(el);
+    around(el);
     let seen = false;
     function tell(now) {
       if (now === seen) return;

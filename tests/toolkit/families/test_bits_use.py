@@ -17,7 +17,7 @@ from subbyte.device.arch import ARCHS
 from subbyte.errors import InvalidInput, SubbyteError, Unsupported
 from subbyte.families import config_from_dict, config_from_key, family_named, space
 from subbyte.families.bits.config import BitsConfig
-from subbyte.families.bits.rules import RULES, why_not
+from subbyte.families.bits.rules import RULES, multiplies_whole, why_not
 from subbyte.families.bits.space import plan_of
 from subbyte.kernel import Kernel
 from subbyte.kernel.build import machine_code
@@ -336,3 +336,26 @@ def test_configurations_are_read_back() -> None:
 def test_compile_says_what_is_faster_than_bit_planes(layer: str, words: str) -> None:
     reason = subbyte.compile(layer).reason
     assert (words in reason) if words else ("int4" not in reason and "int8" not in reason)
+
+
+def test_only_codes_that_are_bytes_are_multiplied_whole() -> None:
+    """Of offset and bipolar activations of 8 bits the codes are no bytes of an instruction."""
+    layers = {types: subbyte.workload(f"n1h2w2c32k1r1s1p0:w2a8o1:{types}") for types in (
+        "offset.signed", "offset.unsigned", "offset.bipolar", "offset.offset", "signed.signed-z5")}  # fmt: skip
+    assert [types for types, one in layers.items() if multiplies_whole(one)] == ["offset.signed", "offset.unsigned"]
+    layer = layers["offset.bipolar"]
+    kernel = subbyte.compile(layer, output="int32")
+    with pytest.raises(Unsupported, match="are not multiplied whole"):
+        subbyte.build(layer, kernel.config.with_values({"whole_values": 1}), "sm_90a", output="int32")
+    x, w, _ = random_operands(kernel, 1)
+    np.testing.assert_array_equal(kernel.run(x, w, device="emulator"), subbyte.reference(layer, x, w))
+
+
+def test_rows_that_are_padded_beyond_their_filter_do_not_run_on() -> None:
+    """Between rows lie ``pad`` pixels, as many as a filter of as much more than one column reads."""
+    layer = subbyte.workload("n1h2w3c32k5r3s1p1:w1a1")
+    kernel = subbyte.compile(layer, output="int32")
+    x, w, _ = random_operands(kernel, 1)
+    np.testing.assert_array_equal(kernel.run(x, w, device="emulator"), subbyte.reference(layer, x, w))
+    with pytest.raises(Unsupported, match="an output row has 5: it is padded by more"):
+        subbyte.build(layer, BitsConfig(channels=32, consumers=1, run_on=1), "sm_90a", output="int32")

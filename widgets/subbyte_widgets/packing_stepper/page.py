@@ -8,7 +8,7 @@ from typing import Any
 from subbyte.errors import InvalidInput
 from subbyte.technique.listings import listing
 from subbyte.technique.packing import RegisterState
-from subbyte_widgets._code import code_data
+from subbyte_widgets._code import example_data
 from subbyte_widgets.packing_stepper.picture import (
     LOW,
     NIBBLES,
@@ -54,7 +54,8 @@ def _scheme(layout: Layout) -> dict[str, Any]:
     says = [f"{step.name}: {step.does}\n{step.operation}\n" for step in layout.program.steps]
     stores = "instruction stores" if layout.program.stores == 1 else "instructions store"
     says.append(f"store: {layout.program.stores} {stores} a word from every lane; no lane is idle.\n")
-    code = code_data(listing("packing"), IDLE) if layout.program.scheme == MADE else None
+    shown = "the scheme that every such kernel follows"
+    code = example_data(listing("packing"), shown, IDLE) if layout.program.scheme == MADE else None
     return {
         "code": code, "steps": [*(step.name for step in layout.program.steps), "store"],
         "svg": skeleton(layout), "tiles": trace.tiles, "names": layout.names, "lanes": layout.lanes,

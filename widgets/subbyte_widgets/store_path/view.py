@@ -12,7 +12,7 @@ from subbyte.technique.listings import listing
 from subbyte.technique.packed_stores import PackedStores, packed_stores, worked_stores
 from subbyte.technique.topics import explained
 from subbyte_widgets._base import refuse_outside, script
-from subbyte_widgets._code import code_data
+from subbyte_widgets._code import example_data
 from subbyte_widgets._given import expect
 from subbyte_widgets._selection import Choice
 from subbyte_widgets._stepper import CODE, PLAYER, Stepper, style
@@ -27,6 +27,8 @@ SAYS = (
     "Load and prmt: eight lanes read 16 bytes each; a lane has 16 channels of its image, two words for each pixel.",
     "Store: each lane writes both words of a pixel to its place in NHWCnc.",
 )
+
+IDLE = "Values stay in their lanes: nothing here touches memory."
 
 
 class StorePath(Stepper):
@@ -81,7 +83,7 @@ class StorePath(Stepper):
             # Lanes act at once: only the loading lanes come one after the other, for the eye.
             "lags": [[byte.reader / 8 if step == 3 else 0 for byte in record.bytes] for step in range(len(STEPS))],
             "values": [values_in_words(record, self.numbers, index) for index in indices],
-            "code": code_data(listing("stores"), "Values stay in their lanes: nothing here touches memory."),
+            "code": example_data(listing("stores"), "the tile that every such kernel stores", IDLE),
         }  # fmt: skip
 
     @property

@@ -8,12 +8,12 @@ from typing import Any
 import traitlets
 
 from subbyte.errors import SubbyteError
-from subbyte.technique.listings import listing
+from subbyte.technique.listings import EXAMPLES, listing
 from subbyte.technique.taps import TapAddresses, tap_addresses
 from subbyte.technique.topics import explained
 from subbyte.workload import ConvWorkload
 from subbyte_widgets._base import refuse_outside, script
-from subbyte_widgets._code import code_data
+from subbyte_widgets._code import code_data, example_data
 from subbyte_widgets._given import expect
 from subbyte_widgets._selection import FIRST, Choice
 from subbyte_widgets._stepper import CODE, PLAYER, Stepper, style
@@ -71,7 +71,7 @@ class TapWindows(Stepper):
         return {
             "svg": windows_svg(record), "details": [detail_svg(record, index) for index in taps], "ways": ways(record),
             "says": [sentence(record, index) for index in taps], "taps": [f"{tap.r},{tap.s}" for tap in record.taps],
-            "width": record.width, "code": code_data(listing("taps")),
+            "width": record.width, "code": _code(record),
         }  # fmt: skip
 
     @property
@@ -100,3 +100,10 @@ class TapWindows(Stepper):
         if self.error or self.record is None:
             return sentence_svg(self.error or "nothing to draw yet")
         return standalone(windows_svg(self.record, self.tap), style(HERE))
+
+
+def _code(record: TapAddresses) -> dict[str, Any]:
+    """Lines of the kernel that is drawn where they are recorded, else of the recorded one, which the view says."""
+    if (record.workload, record.config) == EXAMPLES["taps"][:2]:
+        return code_data(listing("taps"))
+    return example_data(listing("taps"), f"{record.workload} {record.config}")

@@ -9,7 +9,6 @@ from typing import Any
 
 import traitlets
 
-from subbyte.analysis.monitoring import study_state
 from subbyte.measure.runner import Runner
 from subbyte.tune.record import StudyRecord
 from subbyte.tune.study import Study
@@ -20,7 +19,7 @@ from subbyte_widgets._selection import Choice
 from subbyte_widgets.svg import standalone
 from subbyte_widgets.tuning_monitor.picture import monitor_svg
 from subbyte_widgets.tuning_monitor.session import Session, Updates
-from subbyte_widgets.tuning_monitor.words import alternative, columns, other_layer, status, trial_of, workload_of
+from subbyte_widgets.tuning_monitor.words import aside, other_layer, places_of, shown_traits, trial_of, workload_of
 
 HERE = Path(__file__).parent
 Source = Study | StudyRecord
@@ -32,10 +31,13 @@ class TuningMonitor(Stoppable, View):
     The browser writes ``shown`` (the study whose trials are drawn), ``selected`` (the place of the visited trial in it,
     -1 for none), ``paused`` and ``stop_requested``. Every change of the selection sets ``config``, the configuration of
     that trial as a dict (empty for none): a ``selection`` is told of it, so that the trial opens in all other views.
+    A finished search is set aside while another layer is selected; one that runs stays in sight.
     """
 
     follows_at_once = True
     _choice: Choice | None = None
+    aside = ""
+    """The selected layer while the searches of others are set aside for it."""
     _esm = script(HERE / "panels.js", HERE / "view.js")
     _css = HERE / "view.css"
     _state_in_page = ("title", "status", "studies", "total", "shown", "selected", "running", "paused", "stop_requested")
@@ -85,15 +87,8 @@ class TuningMonitor(Stoppable, View):
     def show(self) -> None:
         """Show all studies as they are now."""
         with self._lock, self.hold_sync():
-            states = [study_state(source) for source in self.sources]
-            self.studies = [columns(state) for state in states]
-            if states:
-                shown = states[self.shown]
-                self.title = f"Tuning {shown.workload}"
-                self.status = status(shown, self.total, self.paused, self.sources[self.shown].ended, self.running)
-                self.alternative = alternative(states, self.shown, self.status)
-                if self.selection is not None:
-                    self.note = other_layer(self.sources[self.shown], self.selection.now)
+            for name, value in shown_traits(self, aside(self)).items():
+                setattr(self, name, value)
 
     def wait(self, timeout: float | None = None) -> tuple[StudyRecord, ...]:
         """Block until all studies ended and are shown, or ``timeout`` seconds passed; Ctrl-C stops them.
@@ -141,7 +136,12 @@ class TuningMonitor(Stoppable, View):
         chosen, self._choice, before = self.selection, choice, self._choice
         if chosen is None or not self.sources:
             return
-        self.note = other_layer(self.sources[self.shown], choice)
+        places = places_of(self.sources, choice.workload)
+        if places and self.shown not in places:
+            self.shown = places[0]
+        if self.aside != aside(self):
+            self.show()
+        self.note = other_layer(self.sources[self.shown], choice, self.aside)
         if choice == before and chosen.trial != self.selected:  # only the trial was changed: its configuration follows
             self.selected = min(chosen.trial, len(self.sources[self.shown].trials) - 1)
             chosen.choose(configuration=self.config or None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from subbyte.analysis.monitoring import StudyState
+from subbyte.analysis.monitoring import StudyState, study_state
 from subbyte.tune.record import StudyRecord
 from subbyte.tune.study import Study
 from subbyte.workload import ConvWorkload
@@ -58,10 +58,23 @@ def workload_of(source: Study | StudyRecord) -> ConvWorkload:
     return source.workload if isinstance(source, StudyRecord) else source.space.workload
 
 
-def other_layer(source: Study | StudyRecord, choice: Choice) -> str:
-    """What to say where another workload is selected than the one this study tunes; nothing where it is the same."""
+NOT_SEARCHED = "not searched here yet"
+
+
+def other_layer(source: Study | StudyRecord, choice: Choice, aside: str = "") -> str:
+    """What to say where another workload is selected than the one this study tunes; nothing where it is the same.
+    ``aside``: the study is not shown."""
     mine, selected = workload_of(source), choice.workload
-    return "" if mine.spec == selected.spec else f"Selected is {selected.label}; this search is of {mine.label}."
+    if mine.spec == selected.spec:
+        return ""
+    if aside:
+        return f"The search of {mine.label} is kept: select that layer to see it again."
+    return f"Selected is {selected.label}; this search is of {mine.label}."
+
+
+def places_of(sources: Sequence[Study | StudyRecord], workload: ConvWorkload) -> list[int]:
+    """The places of the studies that tune a workload."""
+    return [place for place, source in enumerate(sources) if workload_of(source).spec == workload.spec]
 
 
 def trial_of(source: Study | StudyRecord, choice: Choice, trial: int) -> int:
@@ -90,3 +103,25 @@ def alternative(states: Sequence[StudyState], shown: int, words: str) -> str:
     if state.judged:
         parts.append(model_words(state))
     return "; ".join([*parts, *(line.rstrip(".") for line in selection_words(state))])
+
+
+def aside(view: Any) -> str:
+    """The layer that is selected where no search of a monitor tunes it and none runs; else nothing."""
+    if view.selection is None or view.running or not view.sources:
+        return ""
+    selected = view.selection.now.workload
+    return "" if places_of(view.sources, selected) else str(selected.label)
+
+
+def shown_traits(view: Any, instead: str) -> dict[str, Any]:
+    """What a monitor shows of its studies now, by trait; nothing of them while another layer is shown ``instead``."""
+    states = [study_state(source) for source in view.sources]
+    if not states:
+        return {"studies": [], "aside": instead}
+    source, state = view.sources[view.shown], states[view.shown]
+    found: dict[str, Any] = {"aside": instead, "title": f"Tuning {instead or state.workload}"}
+    found["status"] = NOT_SEARCHED if instead else status(state, view.total, view.paused, source.ended, view.running)
+    found["studies"] = [] if instead else [columns(state) for state in states]
+    words = f"{found['title']}: {NOT_SEARCHED}." if instead else alternative(states, view.shown, found["status"])
+    note = {} if view.selection is None else {"note": other_layer(source, view.selection.now, instead)}
+    return {**found, "alternative": words, **note}

@@ -133,4 +133,6 @@ def workbench(
 
 
 def _tabs(views: dict[str, View]) -> ipywidgets.Tab:
-    return ipywidgets.Tab(children=tuple(views.values()), titles=tuple(views), selected_index=0)
+    tabs = ipywidgets.Tab(children=tuple(views.values()), titles=tuple(views), selected_index=0)
+    tabs.add_class("sb-tabs")  # its styles come with the views (sight.js)
+    return tabs

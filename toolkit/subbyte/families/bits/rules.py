@@ -18,6 +18,7 @@ from subbyte.numerics.fusion import SEPARATOR
 from subbyte.numerics.reference import accumulator_bound
 from subbyte.numerics.residual import GROUP_CHANNELS, LARGEST, NARROW, WIDE
 from subbyte.workload.conv import ConvWorkload, ceil_div
+from subbyte.workload.operand import SIGNED, UNSIGNED
 from subbyte.workload.precision import SUMS
 
 WIDEST_PIECE = 0x3FFF * 16
@@ -34,10 +35,11 @@ def precision(workload: ConvWorkload) -> str | None:
 
 
 def multiplies_whole(workload: ConvWorkload) -> bool:
-    """Whether activations are bytes, weights fit into bytes, and what lies beyond the border is 0."""
-    types = workload.precision
-    bounds = types.weights.least >= -128 and types.weights.largest <= 127
-    return types.activations.bits == 8 and bounds and types.pad_value == 0
+    """Whether the codes of activations are the bytes that an instruction reads (of offset and bipolar types they are
+    not), weights fit into bytes, and what lies beyond the border is 0."""
+    weights, pixels = workload.precision.weights, workload.precision.activations
+    codes = pixels.bits == 8 and pixels.encoding in (SIGNED, UNSIGNED) and not pixels.zero_point
+    return codes and weights.least >= -128 and weights.largest <= 127 and workload.precision.pad_value == 0
 
 
 def architecture(arch: Arch) -> str | None:
@@ -61,6 +63,8 @@ def sizes(plan: BitsPlan) -> str | None:
         return f"tiles: {config.channels} output channels of a layer with {w.k}"
     if config.run_on and w.stride > 1:
         return "tiles: run_on needs stride 1: pixels of two rows are not equally far apart"
+    if config.run_on and w.q > plan.pitch:
+        return f"tiles: run_on takes {plan.pitch} pixels from row to row, an output row has {w.q}: it is padded by more"
     if config.row_parts > 1 and (reason := _parts_of_rows(plan)):
         return reason
     if config.tile_rows % config.turn_rows or (config.turn_rows > 1 and config.run_on):
