@@ -190,7 +190,7 @@ def test_a_failed_install_leaves_no_stamp(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_help_lists_every_target_that_people_use() -> None:
     done = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, env=dict(os.environ))
-    for target in ("lab", "test", "test-gpu", "format", "constraints", "wheel", "docs", "pictures", "clean"):
+    for target in ("lab", "test", "test-gpu", "format", "constraints", "wheel", "site", "pictures", "clean"):
         assert f"make {target} " in done.stdout
 
 

@@ -138,7 +138,7 @@ def test_a_brush_keeps_what_it_covers(open_page: Callable[..., Any]) -> None:
     assert f"{slowest:.2f} \u00b5s" in said(page, ".sb-space")
     page.keyboard.press("f")
     said(page, ".sb-space")
-    page.locator(".sb-space .kept").wait_for(state="hidden")
+    page.locator(".sb-space .kept button").wait_for(state="hidden")
     # drag along the third axis: its two greatest values
     canvas = page.locator(".sb-space canvas").bounding_box()
     x = canvas["x"] + 34 + 2 / len(names) * (canvas["width"] - 100)
@@ -152,7 +152,7 @@ def test_a_brush_keeps_what_it_covers(open_page: Callable[..., Any]) -> None:
     count, least = expected(lambda digits, _time: digits[names[2]] >= low)
     assert page.evaluate(kept).startswith(f"Kept by {names[2]}: {count}, the fastest {least:.2f}")
     page.get_by_role("button", name="Keep all").click()
-    page.locator(".sb-space .kept").wait_for(state="hidden")
+    page.locator(".sb-space .kept button").wait_for(state="hidden")
     lines.focus()
     page.keyboard.press("Home")
     for _ in names:
@@ -163,7 +163,7 @@ def test_a_brush_keeps_what_it_covers(open_page: Callable[..., Any]) -> None:
     assert page.evaluate(kept).startswith("Kept by time: 21,")
     page.keyboard.press("Escape")
     said(page, ".sb-space")
-    page.locator(".sb-space .kept").wait_for(state="hidden")
+    page.locator(".sb-space .kept button").wait_for(state="hidden")
 
 
 def test_fragments_are_those_of_the_record(open_page: Callable[..., Any]) -> None:

@@ -99,8 +99,9 @@ def test_colours_stay_apart(source: str, repository: Path) -> None:
 
 
 def test_no_view_is_left_out(repository: Path) -> None:
+    """But the choice of charts, which has the colours of the charts it is given."""
     folders = {path.parent.name for path in (repository / "widgets/subbyte_widgets").glob("*/view.css")}
-    assert folders == {source.split("/")[0] for source in SETS if "/" in source}
+    assert folders - {"chart_choice"} == {source.split("/")[0] for source in SETS if "/" in source}
 
 
 @pytest.mark.parametrize("vision", VISIONS)

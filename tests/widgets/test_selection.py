@@ -108,7 +108,8 @@ def test_what_means_nothing_is_refused(name: str, value: str) -> None:
 
 
 FOLLOWERS = [one for name in subbyte_widgets.__all__ if isinstance(one := getattr(subbyte_widgets, name), type)
-             and issubclass(one, Follower)]  # fmt: skip
+             and issubclass(one, Follower) and one is not subbyte_widgets.ChartChoice]  # fmt: skip
+"""All but the one that shows charts it is given, whatever is selected."""
 
 
 TURNS = {

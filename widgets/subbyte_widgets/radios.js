@@ -2,9 +2,13 @@
 function radios(row, word, label, names, chosen, choose) {
   const focused = row.contains(document.activeElement);
   const group = `sb-choice-${Math.random().toString(36).slice(2)}`;
-  const buttons = names.map((name) => `<label><input type="radio" name="${group}" value="${name}"
-    data-lm-suppress-shortcuts="true"${name === chosen ? " checked" : ""}>${name}</label>`);
-  row.innerHTML = `${word} <span class="ways sb-ways" role="radiogroup" aria-label="${label}">${buttons.join("")}</span>`;
+  const button = `<label><input type="radio" name="${group}" data-lm-suppress-shortcuts="true"><span></span></label>`;
+  row.innerHTML = `<span></span> <span class="ways sb-ways" role="radiogroup">${button.repeat(names.length)}</span>`;
+  row.firstChild.textContent = word; // names may be a user's: text, never markup
+  row.querySelector(".ways").setAttribute("aria-label", label);
+  row.querySelectorAll("label").forEach(({ firstChild: input, lastChild: text }, i) => {
+    [input.value, input.checked, text.textContent] = [names[i], names[i] === chosen, names[i]];
+  });
   row.style.cssText = "display:flex;align-items:center;gap:8px";
   row.querySelectorAll("input").forEach((input) => input.addEventListener("change", () => choose(input.value)));
   if (focused) row.querySelector("input:checked")?.focus();

@@ -13,6 +13,7 @@ from subbyte.families.image.family import IMAGE
 from subbyte.families.wgmma import batches
 from subbyte.families.wgmma.model import CLOCK_MHZ, shipped
 from subbyte.kernel.choose import best_known, recorded_best
+from subbyte.workload import ConvWorkload
 
 TARGET = arch("sm_90a")
 STAGES = (2, 3, 4, 5)
@@ -82,7 +83,8 @@ def test_no_two_recorded_launches_are_faster_than_the_recorded_one():
     for spec, best in recorded_best().items():
         if ":" not in spec and " " not in spec and "microseconds" in best:
             layer = subbyte.workload(spec)
-            times[replace(layer, n=1, name="")][layer.n] = best["microseconds"]
+            if type(layer) is ConvWorkload:  # a matrix product has rows, no batch
+                times[replace(layer, n=1, name="")][layer.n] = best["microseconds"]
     several = {layer: found for layer, found in times.items() if len(found) > 1}
     assert sum(len(found) for found in several.values()) > 80
     assert {layer.spec: wrong for layer, found in several.items() if (wrong := parts_ahead(found))} == {}
