@@ -26,11 +26,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.baselines.cutlass_driver import FORM
 from benchmarks.baselines.plans import QUICK
-from benchmarks.baselines.rounds import STAGES, said
+from benchmarks.baselines.rounds import LOST, STAGES, said
 from benchmarks.baselines.rounds_record import RUNS, results, run_of, write_record
 from benchmarks.baselines.sides import Side, absence, nbytes_of, our_side
-from benchmarks.baselines.vectored import FORM, REORDERED, SIDE, vectored_side
+from benchmarks.baselines.vectored import REORDERED, SIDE, vectored_side
 from benchmarks.shared import kernel_pack
 from benchmarks.shared.command import again, answering, parser_of
 from benchmarks.shared.gpu_case import GpuCase
@@ -50,8 +51,8 @@ from subbyte.workload import workloads
 FORMAT = "subbyte-further-baselines"
 LISTED, DRAWN = "cuDNN int8 to int8, listed by heuristics", "cuDNN int8 to int8, engine with drawn knobs"
 FATAL = "reads or writes memory that is not its own: left out by name"
-LOST, MOST_FATAL = 75, 12
-"""Exit status of a process that lost the GPU's context; after so many of a layer it is given up."""
+MOST_FATAL = 12
+"""After so many plans of a layer that end the GPU's context it is given up."""
 FAR = 4.0
 """Beyond so many times the fastest plan, the older interface is timed quickly and not in turns."""
 BEST = 2

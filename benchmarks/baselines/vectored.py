@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.baselines.cutlass_driver import FORM
 from benchmarks.baselines.sides import Side, nbytes_of
 from subbyte.errors import MissingDependency, WrongResult
 from subbyte.measure.baselines import TorchDevice
 from subbyte.measure.case import Case
-from subbyte.measure.cudnn_graph import SCALE, GraphForm, check_graph
+from subbyte.measure.cudnn_graph import SCALE, check_graph
 
 SIDE = "cuDNN int8 to int8, NC/32HW32"
-FORM = GraphForm("int8", "int8", scaled=True)
 LANES = 32
 """Channels of a vector."""
 VECTORS, INT8X32, INT32 = 2, 8, 4
