@@ -361,7 +361,7 @@ def test_configurations_are_read_back() -> None:
         ("resnet50.stage2@64:w1a4", "an int4 kernel (w4a4:signed.unsigned) holds these values too and needs"),
         ("resnet50.stage2@8:w2a4", "an int4 kernel (w4a4:signed.unsigned) holds these values too and needs"),
         ("resnet50.stage3@64:w1a4", ""),  # faster than the int4 kernel
-        ("n8h4w4c64k64r3s3p1:w2a3", "; 6 one-bit products for each product: of a large product int8 was faster"),
+        ("n8h4w4c64k64r3s3p1:w2a3", "; 6 one-bit products for each product of values: int8 was faster"),
         ("n8h4w4c64k64r3s3p1:w1a8o1:bipolar.signed", ""),
         ("resnet50.stage3@8:w1a1", ""),
     ],
