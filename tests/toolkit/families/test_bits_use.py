@@ -50,6 +50,8 @@ REFUSED = [
     ("sizes", SMALL, {"channels": 48}, "tiles: 48 output channels; allowed: 32, 64, 128, 256"),
     ("sizes", SMALL, {"channels": 128}, "tiles: 128 output channels of a layer with 64"),
     ("sizes", "n8h8w8c64k64r3s3p1u2:w1a1", {"run_on": 1}, "tiles: run_on needs stride 1"),
+    ("sizes", "n1h1w5c64k64r3s1p3:w1a1", {"row_parts": 2, "consumers": 1}, "tiles: of 2 parts of rows one"),
+    ("sizes", "n1h1w3c64k64r1s3p9:w1a1", {"row_parts": 2, "consumers": 1}, "tiles: of 2 parts of rows one"),
     ("sizes", SMALL, {"consumers": 4}, "tiles: 4 warpgroups for 1 turns"),
     ("sizes", SMALL, {"tile_rows": 3, "turn_rows": 2}, "tiles: 2 rows of a turn divide those of a block (3)"),
     ("sizes", LAYER, {"tile_rows": 3, "consumers": 3, "stagger": 2}, "tiles: 2 of 3 warpgroups at a time"),
