@@ -284,7 +284,7 @@ class WgmmaPlan(WgmmaMemory):
             parameters = self.parameter_rows * w.padded_filters
             arguments.append(Argument("Prm", "int32", (parameters,), "in", self.parameter_form))
             if self.added is not None:
-                words = images * w.p * w.q * output_blocks(w) * self.added.bits
+                words = images * w.p * w.q * ceil_div(w.k, self.added.block) * 4
                 arguments.append(Argument("Res", "uint32", (words,), "in", self.knobs.layout))
         else:
             arguments.append(Argument("Out", "int32", (packed * self.word_values,), "out", self.knobs.layout))
