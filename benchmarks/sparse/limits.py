@@ -44,8 +44,10 @@ ARITHMETIC: Mapping[str, tuple[str, str]] = {
     "multiply-adds": (r'asm volatile\("fma\.rn\.f32 [^;]*;" : "=f"\(__d\) : "f"\(__a\)[^;]*;', "__d = __a;"),
     "packing": (
         r"\w+cvt_pack\w+\((\w+\[[^\]]+\]), (\w+), (\w+), (\w+\[[^\]]+\])\);",
-        r'\1 = \4; asm volatile("{ .reg .pred never; setp.ne.u32 never, %2, 0; @never st.shared.b32 [%0], %0; '
-        r'@never st.shared.b32 [%1], %1; }" : : "r"(\2), "r"(\3), "r"((uint)((unsigned long long)Wt_ptr >> 60)));',
+        (
+            r'\1 = \4; asm volatile("{ .reg .pred never; setp.ne.u32 never, %2, 0; @never st.shared.b32 [%0], %0; '
+            r'@never st.shared.b32 [%1], %1; }" : : "r"(\2), "r"(\3), "r"((uint)((unsigned long long)Wt_ptr >> 60)));'
+        ),
     ),
 }
 """Arithmetic of the epilogue: what each kind looks like in a kernel's text, and what takes its place. Without packing
