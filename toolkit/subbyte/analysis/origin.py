@@ -51,7 +51,7 @@ class Source:
             return f"{said}, as far off as on {self.layers} layers that the model was not trained on"
         if self.measured:
             return f"{said}, which it took at another batch"
-        return f"{said}, how far off nobody measured" if self.source == "predicted" else said
+        return f"{said}, error unknown" if self.source == "predicted" else said
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def add_workload_argument(parser: argparse.ArgumentParser, default: str | None =
     """``WORKLOAD``: args.workload is a ConvWorkload. It may be left out when there is a default."""
     text = (
         "a layer with its batch (resnet50.stage2@8), a spec (n8h56w56c64k64r3s3p1) or a matrix product "
-        "(gemm64x1024x1024); :w1a2 behind it says the bits of weights and activations where they are not int4"
+        "(gemm64x1024x1024); append :w1a2 for the bits of weights and activations where they are not int4"
     )
     if default is None:
         parser.add_argument("workload", metavar="WORKLOAD", type=_workload, help=text)
@@ -78,7 +78,7 @@ def add_workloads_argument(parser: argparse.ArgumentParser, nargs: str = "+") ->
     """``WORKLOAD...``: args.workloads is a list of texts for :func:`subbyte.workloads`; networks are allowed."""
     text = (
         "a layer (resnet50.stage2@8), a network (resnet50@8), a spec (n8h56w56c64k64r3s3p1) or a matrix product "
-        "(gemm64x1024x1024); batch 8 without @; :w1a2 behind it says the bits of weights and activations"
+        "(gemm64x1024x1024); batch 8 without @; append :w1a2 for the bits of weights and activations"
     )
     parser.add_argument("workloads", metavar="WORKLOAD", nargs=nargs, help=text)
 

@@ -54,7 +54,7 @@ def _dot(w: int, x: int, n: int) -> int:
 
 
 WRONG_DOTS = {
-    "That counts products of 1 and 1 alone. Two bits 0 are -1 times -1, which is 1 too.": lambda w, x, n: (
+    "That counts only products of 1 and 1. Two bits 0 are -1 times -1, which is 1 too.": lambda w, x, n: (
         2 * (w & x).bit_count() - n
     ),
     "That is the sum of bits 0 and 1. A bit stands for 2 b - 1 on both sides: multiply that out.": lambda w, x, n: (
@@ -169,7 +169,7 @@ def check_load(answer: Any, bits: int) -> Feedback:
     """Check (cycles from shared memory, sectors of global memory) of a tile's load from a matrix ``bits`` wide."""
     load = strides([bits]).plain[0]
     if unanswered(answer):
-        return Feedback(False, "Replace the ... by two numbers: cycles from shared memory, sectors of global memory.")
+        return Feedback(False, "Replace the ... with two numbers: cycles from shared memory, sectors of global memory.")
     right = (load.wavefronts, len(load.sectors))
     if same(answer, right):
         distance = bits // BLOCK_BITS
@@ -229,7 +229,7 @@ def check_instructions(answer: Any, workload: ConvWorkload | str, config: Config
     wl = parse(workload)
     record = plane_composition(wl, config)
     if unanswered(answer):
-        return Feedback(False, "Replace the ... by a number of instructions.")
+        return Feedback(False, "Replace the ... with a number of instructions.")
     steps, planes, p = record.steps, record.planes, record.weight_planes
     if same(answer, steps * planes):
         return Feedback(True, f"{steps} for a plane, {planes} planes of activations; those of the weights are columns.")
@@ -254,7 +254,7 @@ def check_corner(answer: Any, workload: ConvWorkload | str) -> Feedback:
         raise InvalidInput(f"workload {wl}: the exercise is for -1 and 1 on both sides, such as {wl.sizes}:w1a1")
     right = tuple(_corner(wl, padding) for padding in PADDINGS)
     if unanswered(answer):
-        return Feedback(False, "Replace the ... by three numbers: with padding zero, minus, plus.")
+        return Feedback(False, "Replace the ... with three numbers: with padding zero, minus, plus.")
     if same(answer, right):
         return Feedback(True, "zero leaves products out, so the constant n differs at the border; the others keep it.")
     zero, minus, plus = right

@@ -123,7 +123,7 @@ def check_from_shared(answer: Any, columns: int) -> Feedback:
         raise InvalidInput(f"columns {columns!r}: expected 64, 72, ... 256")
     if unanswered(answer):
         return Feedback(
-            False, "Replace the ... by a number: clocks of the dense instructions over those of the sparse one."
+            False, "Replace the ... with a number: clocks of the dense instructions over those of the sparse one."
         )
     right = columns / (16 + columns / 2)
     if _close(answer, right):

@@ -173,8 +173,8 @@ def _gpu_of(device: Device, target: Arch, tries: int) -> int:
     except MissingDependency as error:
         reason = str(error).partition(";")[0]
         raise MissingDependency(
-            f"tries={tries} measures on a GPU, and there is none here ({reason}): leave tries away for the kernel that "
-            "records or the estimate name"
+            f"tries={tries} measures on a GPU, and there is none here ({reason}): without tries, records or the "
+            "estimate choose the kernel"
         ) from None
     if numbers is not None and len(numbers) > 1:
         raise InvalidInput(f"device={device!r}: tries measures on one GPU; name one")
@@ -195,10 +195,10 @@ def _refuse(sparsity: str, output: str | None) -> None:
     if sparsity == FOUND:
         raise InvalidInput(
             f"tries with sparsity={FOUND!r}: such a kernel takes as long as its operands have products, and random "
-            "operands are no measure of them; leave tries away, or time it with `subbyte bench --densities`"
+            "operands are no measure of them; leave out tries, or time it with `subbyte bench --densities`"
         )
     if output is not None and SEPARATOR in output:
         raise InvalidInput(
-            f"tries with output={output!r}: kernels with something fused are not measured by compile; leave tries "
-            "away, or time one with Kernel.time()"
+            f"tries with output={output!r}: kernels with something fused are not measured by compile; leave out "
+            "tries, or time one with Kernel.time()"
         )
