@@ -98,7 +98,7 @@ def test_densities_outside_0_to_1_are_refused(given):
 
 @pytest.mark.parametrize(("words", "said"), [
     ("bench gemm512 --sparsity condense --densities 0.1,2", "density '2': expected a share from 0"),
-    ("bench gemm512 --densities 0.1", "--densities are of WORKLOADs with --sparsity condense"),
+    ("bench gemm512 --densities 0.1", "--densities apply to WORKLOADs with --sparsity condense"),
     ("bench gemm512 gemm256 --sparsity condense", "takes one WORKLOAD"),
     ("run gemm512 --sparsity condense --density x", "density 'x': expected a share"),
     ("build gemm512 --sparsity condense --family wgmma", "its kernels find no zeros; those of condense do"),
