@@ -70,9 +70,9 @@ def stages(path: Path) -> str:
             f"The 3x3 stages of ResNet-50 on one {record['gpu']['name']}, in microseconds with 95 % intervals. Ours is "
             "the kernel that `subbyte.compile` takes; the baseline is the fastest plan that our searches of cuDNN "
             "(fp16, bf16, fp8, int8) and of CUTLASS's int8 convolutions found. Sides sampled in turns, two runs, "
-            "CUDA-graph replay, tensors in the L2 where they fit, random data, every output compared with the exact one. Of the "
-            f"{len(record['results'])} layers measured this way, ours is ahead in {verdicts['ahead']} and behind in "
-            f"{verdicts['behind']}."
+            "CUDA-graph replay, tensors in the L2 where they fit, random data, every output compared with the exact "
+            f"one. Of the {len(record['results'])} layers measured this way, ours is ahead in {verdicts['ahead']} and "
+            f"behind in {verdicts['behind']}."
         )
         head = ("layer", "us", "TOPS", peak, "us in a chain", "best baseline us", "which", "ratio", "verdict")
         name = path.name
