@@ -94,9 +94,10 @@ def add_sparsity_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def take_sparsity(args: argparse.Namespace) -> None:
-    """Give args.workload, or each text of args.workloads, the weights that ``--sparsity`` asks for, and args.family the
-    family whose kernels find zeros where it asks for that. Raises InvalidInput for weights that are never 0, and for
-    another family."""
+    """Apply ``--sparsity`` to args.workload or to each of args.workloads.
+
+    With ``--sparsity condense`` it also sets args.family to the family whose kernels find zeros. Raises InvalidInput
+    for weights that cannot be 0, and for another family."""
     from subbyte.families.registry import finding_zeros
     from subbyte.workload.sparsity import FOUND, text_with_sparsity, with_sparsity
 

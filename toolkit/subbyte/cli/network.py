@@ -22,7 +22,7 @@ _NAME = "a network with its batch, such as digits.w1a1@16 or tcbnn.resnet18@8; `
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the arguments of ``subbyte network`` and of its parts."""
+    """Add the arguments of ``subbyte network`` and its subcommands."""
     parser = subparsers.add_parser(
         "network",
         help="networks of few bits, from pixels to logits: list, show, run, bench, train",

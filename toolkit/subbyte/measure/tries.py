@@ -68,24 +68,25 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
 ) -> Kernel:
     """The kernel to use for ``workload``; ``Kernel.reason`` says which it is and why.
 
-    Without ``tries`` nothing is measured (:func:`subbyte.kernel.compile`): the fastest that the user's own searches
-    found on this GPU with the kernel text of today, else the fastest recorded one that comes with the package, else the
-    one estimated fastest of the newest instruction that covers the convolution. No GPU is needed.
+    Without ``tries`` nothing is measured and no GPU is needed (:func:`subbyte.kernel.compile`). The kernel is the
+    fastest that the user's own searches found on this GPU, as long as its text has not changed; else the fastest one
+    recorded in the package; else the one estimated fastest, on the newest instruction that covers the convolution.
 
-    With ``tries=16`` the 16 likeliest configurations, in that order, are built side by side on the processors of this
-    machine, and on the GPU ``device`` (a number, ``cuda:1``) every output element of each is compared with the exact
-    answer and each is timed; the fastest four once more, side by side. The winner is remembered in the user's own
+    With ``tries=16`` the 16 most promising configurations, best first, are built in parallel on the processors of
+    this machine. On the GPU ``device`` (a number, ``cuda:1``) every output element of each is compared with the exact
+    result and each is timed; the fastest four are timed again, in turns. The winner is kept in the user's own
     ``store`` (a file; default: the usual one below the cache folder, or the one that ``SUBBYTE_STORE`` names; ``off``:
-    none), where ``compile``, ``build`` and ``conv2d`` find it. ``gpu`` takes the store's records of a GPU of this name.
+    none), where ``compile``, ``build`` and ``conv2d`` find it. ``gpu`` selects the store's records of the GPU with this
+    name.
 
-    ``family`` (the name of one of :func:`subbyte.families.families`) asks for one family alone; ``output``, ``clip``,
-    ``requant`` and ``sparsity`` are those of :func:`subbyte.build`. ``reads`` and ``writes`` ask for kernels whose
-    input and output words have this form: in a chain ``argument("Out").form`` of one kernel is ``argument("A").form``
-    of the next. ``condense`` as ``sparsity`` asks for a kernel that finds zeros anywhere in both operands; with the
-    ``density`` of both, the share that is not 0, a dense one is taken where it is faster.
+    ``family`` (the name of one of :func:`subbyte.families.families`) restricts the choice to one family; ``output``,
+    ``clip``, ``requant`` and ``sparsity`` are those of :func:`subbyte.build`. ``reads`` and ``writes`` select kernels
+    whose input and output words have this form: in a chain, ``argument("Out").form`` of one kernel is
+    ``argument("A").form`` of the next. ``sparsity="condense"`` selects a kernel that finds zeros anywhere in both
+    operands; if ``density``, the share of nonzero values in both, is given, a dense kernel is used where it is faster.
 
-    Raises InvalidInput for an unknown workload, architecture or option, Unsupported with the reason when no family that
-    was asked for covers it; with ``tries`` also MissingDependency without a GPU of the architecture.
+    Raises InvalidInput for an unknown workload, architecture or option, and Unsupported with the reason when no
+    requested family covers it; with ``tries`` also MissingDependency without a GPU of the architecture.
     """
     plainly = partial(
         choose, arch=arch, family=family, output=output, clip=clip, requant=requant, reads=reads, writes=writes,

@@ -254,7 +254,7 @@ class Operand:
 
     @property
     def name(self) -> str:
-        """As messages write it: ``int4``, ``uint2``, ``bipolar1``, ``offset4-z3``, ``int4-2of4``."""
+        """The name used in messages: ``int4``, ``uint2``, ``bipolar1``, ``offset4-z3``, ``int4-2of4``."""
         return f"{encoding_named(self.encoding).prefix}{self.bits}{self._more}"
 
     @property

@@ -87,7 +87,7 @@ class Chart(go.Figure):
     def save(self, path: str | Path) -> Path:
         """Write ``.html`` (interactive, everything inside), ``.svg`` (drawn here), ``.png`` or ``.pdf``.
 
-        Raises InvalidInput for another ending; MissingDependency for .png and .pdf without kaleido, which draws them.
+        Raises InvalidInput for other extensions, and MissingDependency for .png and .pdf if kaleido is missing.
         """
         target = Path(path)
         if target.suffix == ".html":
@@ -144,7 +144,7 @@ def chart(
 
 
 def wrapped(words: str, width: int) -> list[str]:
-    """Words in lines; a number stays with its per cent sign, and names are not broken at their hyphens."""
+    """Text wrapped into lines; a number stays with its percent sign, and names are not broken at hyphens."""
     lines = textwrap.wrap(words.replace(" %", "\u00a0%"), width, break_on_hyphens=False)
     return [line.replace("\u00a0", " ") for line in lines]
 

@@ -47,7 +47,7 @@ def rows(record: Origin, search: Search | None) -> list[Row]:
 
 
 def whole(record: Origin) -> str:
-    """Which kernel is taken and why, and the next step."""
+    """Which kernel is chosen, why, and what to do next."""
     left = f" Not taken: {'; '.join(record.left)}." if record.left else ""
     advice = f" For a measured choice: {record.advice}." if record.advice else ""
     return f"Taken: {record.taken.config}: {record.reason}.{left}{advice}"
