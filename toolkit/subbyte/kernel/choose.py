@@ -115,7 +115,7 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
                             store=store, gpu=gpu)  # fmt: skip
             return replace(dense, reason=f"{dense.reason}; {reason}")
     elif density is not None:
-        raise InvalidInput(f"density={shown(density)}: only sparsity={FOUND!r} has a density; leave it out")
+        raise InvalidInput(f"density={shown(density)}: it is of sparsity={FOUND!r}; leave it away")
     failed: list[str] = []
     own = own_records(found, target, output, store, gpu)
     for choice in choices(found, target, family, output, reads, writes, own):

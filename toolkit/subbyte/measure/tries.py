@@ -76,8 +76,7 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     this machine. On the GPU ``device`` (a number, ``cuda:1``) every output element of each is compared with the exact
     result and each is timed; the fastest four are timed again, in turns. The winner is kept in the user's own
     ``store`` (a file; default: the usual one below the cache folder, or the one that ``SUBBYTE_STORE`` names; ``off``:
-    none), where ``compile``, ``build`` and ``conv2d`` find it. ``gpu`` selects the store's records of the GPU with this
-    name.
+    none), where ``compile``, ``build`` and ``conv2d`` find it. ``gpu`` takes the store's records of a GPU of this name.
 
     ``family`` (the name of one of :func:`subbyte.families.families`) restricts the choice to one family; ``output``,
     ``clip``, ``requant`` and ``sparsity`` are those of :func:`subbyte.build`. ``reads`` and ``writes`` select kernels
