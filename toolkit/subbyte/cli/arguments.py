@@ -145,7 +145,7 @@ def asked_settings(args: argparse.Namespace) -> dict[str, str]:
             raise InvalidInput(f"--set {setting}: expected knob=value, such as --set chunk=2")
         name = knob.strip().lower().replace("-", "_")
         if name in known:
-            raise InvalidInput(f"--set {setting}: {name} is set twice; leave one of them away")
+            raise InvalidInput(f"--set {setting}: {name} is set twice; leave out one of them")
         known.add(name)
         values[knob.strip()] = value.strip()
     return values

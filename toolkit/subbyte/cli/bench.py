@@ -196,7 +196,7 @@ def _show(args: argparse.Namespace) -> int:
 
     word = args.workloads[0] if len(args.workloads) == 1 else None
     if args.bundle or (args.workloads and word not in EXPERIMENTS):
-        raise InvalidInput("--from prints a whole record: leave WORKLOADs and --bundle away")
+        raise InvalidInput("--from prints a whole record: leave out WORKLOADs and --bundle")
     source, advice = f"{args.record}: no record of `subbyte bench`, or a damaged one", "`subbyte bench --out` makes one"
     try:
         record: Any = json_file(args.record, "record")

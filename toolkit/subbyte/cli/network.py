@@ -191,7 +191,7 @@ def _train_ensemble(args: argparse.Namespace, data: str) -> int:
     from subbyte.networks.ensemble import train_ensemble
 
     if args.save is not None:
-        raise InvalidInput("--save keeps one network: leave --ensemble away")
+        raise InvalidInput("--save keeps one network: leave out --ensemble")
     found = train_ensemble(data, args.bits, args.ensemble, epochs=args.epochs, seed=args.seed, report=_progress)
     emit("network", {"part": "train", **found.summary}, args, found.text())
     return 1 if found.differing else 0
