@@ -61,7 +61,7 @@ WRONG_DOTS = {
         w & x
     ).bit_count(),
     "The constant is missing: every one of the n products adds (-1) times (-1).": lambda w, x, n: _dot(w, x, n) - n,
-    "n is the number of products, not the 32 bits of a word: bits that only fill up are no channels.": lambda w, x, n: (
+    "n is the number of products, not the 32 bits of a word: padding bits are not channels.": lambda w, x, n: (
         _dot(w, x, 32)
     ),
 }
@@ -95,7 +95,7 @@ def _threshold(gamma: float, beta: float, mean: float, deviation: float) -> tupl
 
 _FLIP = "gamma < 0 reverses the comparison: the bit is 1 below the threshold. Return flip = gamma < 0."
 WRONG_THRESHOLDS = {
-    "Rounding gives the nearest integer, which may lie on the wrong side. A sum passes from the first integer that is "
+    "Rounding gives the nearest integer, which may lie on the wrong side. A sum passes at the first integer that is "
     "high enough.": lambda *norm: (round(_crossing(*norm)), norm[0] < 0),
     _FLIP: lambda *norm: (-(-_crossing(*norm) // 1), False),
     _FLIP + " And the level is not rounded.": lambda *norm: (round(_crossing(*norm)), False),
@@ -177,7 +177,7 @@ def check_load(answer: Any, bits: int) -> Feedback:
         return Feedback(True, f"{said}, half of which it uses.")
     given = tuple(answer) if isinstance(answer, list) else answer
     mistakes = [
-        ((right[0], 4), "4 sectors are what a tile in one piece takes; here every row begins another sector."),
+        ((right[0], 4), "4 sectors are what a tile in one piece takes; here every row starts a new sector."),
         ((right[0], 8 * bits // 256), "only the tile's own 16 bytes of each row are loaded."),
         ((8, right[1]), "8 rows meet only where the distance is a multiple of 1,024 bits, all 32 banks."),
         ((1, right[1]), "some rows do meet: 32 banks of 4 bytes are 1,024 bits; which rows begin at the same bank?"),

@@ -39,7 +39,7 @@ def check_sectors(answer: Any, workload: ConvWorkload | str) -> Feedback:
         lines = [f"{name} = {given[name]}: {_why(given[name], right[name])}" for name in wrong]
         return Feedback(False, " ".join(lines))
     if open_:
-        return Feedback(False, f"Replace the ... of {', '.join(open_)} by a number of sectors.")
+        return Feedback(False, f"Replace the ... of {', '.join(open_)} with a number of sectors.")
     return Feedback(
         True,
         "; ".join(f"{name}: {len(use.sectors)} sectors, {use.efficiency:.0%} useful" for name, use in right.items()),

@@ -114,7 +114,7 @@ def check_sides(answer: Any, nonzeros: int) -> Feedback:
     mistakes: list[tuple[Any, str]] = [
         (right[::-1], "the sides are swapped: A is skipped by 8, B by 16."),
         ((POSITIONS / nonzeros,) * 2, "that is if every zero were skipped; only whole groups of 8 or 16 are."),
-        ((on_a, on_b), "those are the OHMMA that are left; dense it takes 8."),
+        ((on_a, on_b), "those are the OHMMA that are left; a dense k takes 8."),
     ]
     hint = "a dense k takes 4 groups of A times 2 groups of B; the activations' side keeps all of its groups."
     return Feedback(False, recognise(answer, mistakes, hint))
