@@ -94,7 +94,7 @@ def _add_import(parts: Any) -> None:
 def _add_record(parts: Any) -> None:
     parser = command_parser(
         parts, "record",
-        "Build every valid configuration, measure each, write the landscape. Goes on where it stopped.",
+        "Build every valid configuration, measure each, write the landscape. Continues where it stopped.",
         "subbyte landscape record resnet50.stage2@8 --space extended --device 0,1 -o stage2.json.gz",
     )  # fmt: skip
     add_workload_argument(parser)
@@ -103,7 +103,7 @@ def _add_record(parts: Any) -> None:
     parser.add_argument("--space", metavar="KIND", help=f"{kind_list()}; default that of the layer")
     text = "GPU numbers with commas between; kernels are measured on all of them at the same time (default 0)"
     parser.add_argument("--device", metavar="N,...", default="0", help=text)
-    text = "stop after so many seconds; the same command goes on later"
+    text = "stop after this many seconds; the same command continues later"
     parser.add_argument("--limit", metavar="SECONDS", type=seconds, help=text)
     parser.add_argument("--workers", metavar="N", type=positive, default=2, help="building processes (default 2)")
     add_arch_argument(parser)
@@ -113,7 +113,7 @@ def _add_record(parts: Any) -> None:
 
 def _add_measure(parts: Any) -> None:
     parser = command_parser(
-        parts, "measure", "Verify and time every kernel of a bundle on this GPU. Goes on where it stopped.",
+        parts, "measure", "Verify and time every kernel of a bundle on this GPU. Continues where it stopped.",
         "subbyte landscape measure stage2.bundle",
     )  # fmt: skip
     parser.add_argument("folder", metavar="DIR", help="bundle written by `record --build-only`")

@@ -65,7 +65,7 @@ def add_parser(subparsers: Any) -> None:
         help="configurations the strategy is asked for at a time (default 8)",
     )
     add("--log", metavar="FILE", help="append every result to FILE; several workloads get a file each")
-    add("--resume", action="store_true", help="go on with an existing log")
+    add("--resume", action="store_true", help="continue an existing log")
     add("--report", metavar="FILE.html", help="write a page with every curve, configuration and failure")
     add("--device", metavar="N", default="0", help="GPU number, several (0,1: side by side) or any; default 0")
     add("--timeout", metavar="S", type=seconds, help="seconds a candidate may take on the GPU (default 20)")

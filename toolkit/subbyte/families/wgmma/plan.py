@@ -33,7 +33,7 @@ COPYING_REGISTERS = 40
 
 @dataclass(frozen=True)
 class WgmmaPlan(WgmmaMemory):
-    """Everything about one kernel of the wgmma family that can be known before generating it."""
+    """Everything about one wgmma kernel that is known before its code is generated."""
 
     @property
     def atom(self) -> Atom:
