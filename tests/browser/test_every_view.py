@@ -244,6 +244,17 @@ def test_a_saved_notebook_has_a_picture_of_every_view(tab: Any, chromium: Any, l
     assert all(width > 500 and height > 150 and words > 40 for width, height, words in found), found
 
 
+def test_code_opens_at_its_line(tab: Any) -> None:
+    """JupyterLab draws a view before it is on the page, where nothing can be scrolled."""
+    in_sight = """(name) => [...document.querySelectorAll(name)].map((line) => {
+      const [line_, pane] = [line, line.closest(".pane, .lines")].map((one) => one.getBoundingClientRect());
+      return line_.top >= pane.top && line_.top < pane.bottom;
+    })"""
+    assert tab.page.evaluate(in_sight, ".sb-reader .row.on") == [True]
+    lit = [tab.page.evaluate(in_sight, f"{view} .code .lit")[:1] for view in (".sb-stores", ".sb-taps")]
+    assert lit == [[True], [True]]
+
+
 def test_no_key_of_a_view_reaches_the_notebook(tab: Any) -> None:
     """JupyterLab's shortcuts, such as b for a cell below, mean nothing while a view has the focus."""
     cells = tab.page.locator(".jp-Notebook .jp-Cell")
