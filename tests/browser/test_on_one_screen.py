@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from page_faults import SCREENS, jumps, page_faults
-from sample_views import PANELS, START, VIEWS, sample_names, sample_view
+from sample_views import PANELS, START, VIEWS
 
 import subbyte_widgets
 
@@ -69,11 +69,6 @@ def nameless(page: Any, selector: str = "body") -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def names() -> dict[str, Any]:
-    return sample_names()
-
-
-@pytest.fixture(scope="module")
 def planted(open_view: Callable[..., Any]) -> Callable[[str], Any]:
     """A page with this HTML in the place of a view."""
     page = open_view(Page(), ".sb-planted").page
@@ -110,9 +105,9 @@ def test_what_has_no_name_is_noticed(planted: Callable[[str], Any]) -> None:
 
 @pytest.mark.parametrize("selector", VIEWS)
 def test_everything_can_be_read_and_has_a_name(
-    selector: str, names: dict[str, Any], open_view: Callable[..., Any]
+    selector: str, kept: Callable[[str], Any], open_view: Callable[..., Any]
 ) -> None:
-    page = open_view(sample_view(selector, names), selector, width=1280).page
+    page = open_view(kept(selector), selector, width=1280).page
     assert page_faults(page, selector, DARK_LARGE) == []
     assert jumps(page, selector) == []
     assert nameless(page) == []
@@ -130,9 +125,9 @@ def test_everything_can_be_read_and_has_a_name(
 @pytest.mark.parametrize("screen", SCREENS, ids=lambda screen: screen.name)
 @pytest.mark.parametrize("selector", VIEWS)
 def test_everything_can_be_read_on_every_screen(
-    selector: str, screen: Any, names: dict[str, Any], open_view: Callable[..., Any]
+    selector: str, screen: Any, kept: Callable[[str], Any], open_view: Callable[..., Any]
 ) -> None:
-    page = open_view(sample_view(selector, names), selector, width=1280).page
+    page = open_view(kept(selector), selector, width=1280).page
     assert page_faults(page, selector, screen) == []
     page.emulate_media(color_scheme="light")
 
