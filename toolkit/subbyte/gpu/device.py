@@ -265,7 +265,7 @@ class DeviceBuffer:
         self.device.call("cuMemsetD8Async", self.pointer, byte, self.nbytes, self.device.stream)
 
     def part(self, offset: int, nbytes: int) -> DeviceBuffer:
-        """``nbytes`` of it from byte ``offset`` on, which go with it: a buffer that nobody frees."""
+        """A view of ``nbytes`` from byte ``offset`` on. It shares this buffer's lifetime and is not freed by itself."""
         if not 0 <= offset <= offset + nbytes <= self.nbytes:
             raise InvalidInput(f"bytes {offset} to {offset + nbytes} of a device buffer of {self.nbytes} bytes")
         found = DeviceBuffer(self.device, self.pointer + offset, nbytes, self._generation)

@@ -153,7 +153,7 @@ class Foreign:
         return Exported(memory.pointer, shape, dtype, ordinal, memory), memory.pointer
 
     def stream(self, ordinal: int) -> int:
-        """The device's stream of ours: these libraries name none."""
+        """Our own stream on the device, because these libraries do not expose theirs."""
         if ordinal == HOST:
             return 0
         from subbyte.gpu.device import open_device

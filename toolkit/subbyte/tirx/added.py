@@ -13,9 +13,9 @@ from subbyte.workload.operand import WORD_BITS
 
 
 def place(plan: Any, first: Callable[[Any], Any], channel: Any, image: Any) -> tuple[Any, Any]:
-    """Word of the residual with a channel of 32, even, and its neighbour, and the bit where it begins.
+    """The residual's word that holds an even channel (0 to 30) and the next one, and the bit at which the first begins.
 
-    ``first(image)`` is the first word of the 32 output channels of an image's pixel, as values of four bits.
+    ``first(image)`` is the first word of 32 output channels of one pixel, stored as 4-bit values.
     """
     if plan.added.bits == 4:
         return first(image) + channel // 8, channel % 8 * 4

@@ -174,7 +174,7 @@ class Conv2d(torch.nn.Module):
         wl, shape = self.workload, list(x.shape)
         asked = f"x has shape {shape}: this layer is built for {[wl.n, wl.c, wl.h, wl.w]} [N,C,H,W]"
         if torch.compiler.is_compiling():
-            raise InvalidInput(f"{asked}; torch.compile and torch.export hold that size alone, no dynamic one; make "
+            raise InvalidInput(f"{asked}; torch.compile and torch.export hold only that size, no dynamic one; make "
                                "a layer with input_size of this size")  # fmt: skip
         if len(shape) != 4 or shape[1] != wl.c:
             raise InvalidInput(f"{asked}; N, H and W may differ, C may not")

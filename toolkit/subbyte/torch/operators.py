@@ -235,7 +235,7 @@ def _check(tensor: torch.Tensor, name: str, dtype: torch.dtype, count: int, devi
         return
     if tensor.get_device() != device:
         where = "the CPU" if device < 0 else f"cuda:{device}"
-        raise InvalidInput(f"{name} is on {tensor.device}: must be on {where}, beside x; move the module with .to(...)")
+        raise InvalidInput(f"{name} is on {tensor.device}: must be on {where}, like x; move the module with .to(...)")
     if tensor.dtype is not dtype or tensor.numel() != count:
         raise InvalidInput(f"{name} is {tensor.dtype} with {tensor.numel()} elements: must be {dtype} with {count}")
     if not tensor.is_contiguous():

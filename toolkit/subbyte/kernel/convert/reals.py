@@ -24,7 +24,7 @@ and 127. The product is exact, of denormal numbers too."""
 
 
 def quantize_bytes(plan: ConversionPlan, buffers: Mapping[str, Any]) -> None:
-    """Four real values to a word; 0 beyond the tensor."""
+    """Quantize four real values into one word of int8; values beyond the tensor are 0."""
     index, s = thread_of(plan), plan.shape
     with when(plan.work % THREADS == 0 or index < plan.work):
         place = named_place(plan.words.at(index, plan.axes != "nhwc"))

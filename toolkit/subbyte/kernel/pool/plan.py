@@ -31,9 +31,11 @@ def pools(operand: Operand) -> bool:
 
 @dataclass(frozen=True)
 class PoolPlan:
-    """``kind`` of pooling over the windows of ``workload``, which has as many filters as channels and says sizes,
-    stride, padding and type; its kernel is the window without the rows and columns that hang ``over`` the padding, of
-    the last windows alone, when their number is rounded up. Words have one ``form`` on both sides. Raises InvalidInput,
+    """Everything about one pooling kernel that is known before its code is generated.
+
+    ``kind`` is ``max`` or ``average``. ``workload`` gives sizes, stride, padding and type, with as many filters as
+    channels; its kernel is the window. ``over``: rows and columns by which the last windows hang over the padding when
+    the number of windows is rounded up. Input and output words have the same ``form``. Raises InvalidInput,
     Unsupported."""
 
     kind: str
