@@ -109,7 +109,7 @@ def test_workloads_keep_their_names():
         (["tune", "resnet99", "--sparsity", "2:4", "--runner", "fake"], "unknown workload"),
         (["run", LAYER, "--sparsity", "blocks"], "the share of live blocks from 0 to 1 in whole hundredths"),
         (["build", LAYER, "--set", "live_pairs=2"], "this kernel multiplies weights with blocks of zeros, not int4"),
-        (["bench", "atoms", "--sparsity", "2:4"], "--sparsity is of WORKLOADs"),
+        (["bench", "atoms", "--sparsity", "2:4"], "--sparsity applies to WORKLOADs"),
         (["build", LAYER, "--set", "resident=1"], "this kernel multiplies 2:4 sparse weights, not int4"),
     ],
 )

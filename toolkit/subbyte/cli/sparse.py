@@ -95,7 +95,7 @@ def _add_model(parts: Any) -> None:
     one.add_argument("--profile", metavar="P", help="ACTIVATIONS+WEIGHTS (photos+magnitude80) or FILE.npz by layer")
     _add_machine(one, im2col=False)
     one = command_parser(
-        parts, "figures", "The paper's experiments computed anew, the published number beside ours.",
+        parts, "figures", "The paper's experiments recomputed, with the published numbers next to ours.",
         "subbyte sparse figures F1 F10\n  subbyte sparse figures --out figures.json",
     )  # fmt: skip
     one.add_argument("names", metavar="NAME", nargs="*", help="F1, F2, F3, F5, F6, F7, F8, F10 (default all)")
