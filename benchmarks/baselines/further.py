@@ -8,9 +8,10 @@ quickly; then the layout NC/32HW32. The fastest of each kind and our kernel (``r
 sampled in turns, in two runs with graphs of their own. The record is written after every layer; started again, the
 program goes on with the layers that it lacks.
 
-Some drawn knobs give a plan that touches memory which is not its own, and no other work of the process comes through
-after that. So each layer has a process of its own, which notes each plan before it begins (``RECORD.tried``); when one
-ends so, the next goes on behind that plan. Of an engine with three such plans no more are drawn.
+Some drawn knobs give a plan that does not end, or that touches memory which is not its own, and no other work of the
+process comes through after that. So each layer has a process of its own, which notes each plan before it begins
+(``RECORD.tried``); when one ends so or takes too long, the next goes on behind that plan. Of an engine with three such
+plans no more are drawn.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from benchmarks.baselines.plans import QUICK
 from benchmarks.baselines.rounds import LOST, STAGES, said
 from benchmarks.baselines.rounds_record import RUNS, results, run_of, write_record
 from benchmarks.baselines.sides import Side, absence, nbytes_of, our_side
-from benchmarks.baselines.tried import FATAL, Log, Tried
+from benchmarks.baselines.tried import ENDLESS, FATAL, Log, Tried, watch
 from benchmarks.baselines.vectored import REORDERED, SIDE, vectored_side
 from benchmarks.shared import kernel_pack
 from benchmarks.shared.command import again, answering, parser_of
@@ -99,10 +100,12 @@ def main(arguments: Sequence[str]) -> int:
     end = time.monotonic() + args.seconds
     unfinished = 0
     for workload in workloads(STAGES if args.cells == ["stages"] else args.cells):
-        code, fatal = LOST, 0
-        while code == LOST and fatal <= MOST_FATAL and time.monotonic() < end:
-            code = subprocess.run(again("baselines further", arguments, "--layer", workload.label)).returncode
-            fatal += code == LOST
+        code: int | None = LOST
+        fatal = 0
+        while code in (LOST, None) and fatal <= MOST_FATAL and time.monotonic() < end:
+            child = subprocess.Popen(again("baselines further", arguments, "--layer", workload.label))
+            code = watch(child, args.tried, workload.spec)
+            fatal += code in (LOST, None)
         unfinished += code != 0
     if not unfinished:
         args.tried.unlink(missing_ok=True)
@@ -232,7 +235,7 @@ def search(
     failed: dict[str, int] = {}
     for one in log.known.values():
         if one.failed:
-            reason = f"{one.kind}: {one.failed}" if one.failed == FATAL else one.failed
+            reason = f"{one.kind}: {one.failed}" if one.failed in (FATAL, ENDLESS) else one.failed
             failed[reason] = failed.get(reason, 0) + 1
     tried = {
         "listed": len(listed), "drawn": sum(one.kind == DRAWN for one in log.known.values()), "failed": failed,

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 FATAL = "reads or writes memory that is not its own, which ends the GPU's context"
+ENDLESS = "does not end"
+PATIENCE = 10.0
+"""Seconds that a plan may take, to be built and timed."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +56,25 @@ class Log:
             file.write(json.dumps(entry) + "\n")
 
     def fatal(self, engine: int) -> int:
-        """How many plans of an engine ended the GPU's context."""
-        return sum(one.engine == engine and one.failed == FATAL for one in self.known.values())
+        """How many plans of an engine ended the process."""
+        return sum(one.engine == engine and one.failed in (FATAL, ENDLESS) for one in self.known.values())
 
     def of(self, kind: str) -> list[Tried]:
         """The plans of a kind that ran and were right, fastest first."""
         right = [one for one in self.known.values() if one.kind == kind and one.microseconds is not None]
         return sorted(right, key=lambda one: one.microseconds or 0.0)
+
+
+def watch(process: subprocess.Popen[bytes], path: Path, spec: str, patience: float = PATIENCE) -> int | None:
+    """Wait for a process that tries plans: its exit status, or None where a plan did not end, which is noted."""
+    while True:
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(0.5)
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        last = json.loads(lines[-1]) if lines else {"spec": ""}
+        running = last["spec"] == spec and last["microseconds"] is None and not last["failed"]
+        if running and time.time() - path.stat().st_mtime > patience:
+            process.kill()
+            process.wait()
+            Log(path, spec).write(Tried(last["kind"], last["name"], last["engine"], None, ENDLESS))
+            return None

@@ -2,13 +2,15 @@
 
 import argparse
 import random
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from benchmarks.baselines import further
-from benchmarks.baselines.tried import FATAL, Log, Tried
+from benchmarks.baselines.tried import ENDLESS, FATAL, Log, Tried, watch
 from benchmarks.baselines.vectored import Library, to_vectors
 from subbyte.errors import MissingDependency, WrongResult
 
@@ -124,6 +126,16 @@ def test_an_engine_whose_plans_end_the_context_is_given_up(monkeypatch, tmp_path
     _, tried = further.search(opened, CASE, Device(), asked(tmp_path))
     assert tried["given_up"] == ["7"]
     assert {name for kind, name, _ in tried["right"] if kind == further.DRAWN} == {"engine 8, TILE 0"}
+
+
+@pytest.mark.parametrize("more", [False, True], ids=["begun", "done"])
+def test_a_process_is_ended_when_a_plan_does_not_end(more, tmp_path):
+    path, spec = tmp_path / "tried", CASE.workload.spec
+    Log(path, spec).write(Tried(further.DRAWN, "engine 7, TILE 3", 7, 1.0 if more else None))
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1)"])
+    assert watch(child, path, spec, patience=0.1) == (0 if more else None)
+    known = Log(path, spec).known["engine 7, TILE 3"]
+    assert known.failed == ("" if more else ENDLESS)
 
 
 def test_no_cudnn_is_one_sentence(monkeypatch):

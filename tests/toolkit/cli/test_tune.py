@@ -230,3 +230,13 @@ def test_a_knob_cannot_be_held(capsys, space, setting, switches):
 def test_the_space_is_named_where_it_is_not_the_papers(capsys):
     assert main(["tune", "n24h3w6c64k64r3s3p0", "--runner", "fake", "--trials", "2", "--space", "wgmma"]) == 0
     assert "2 trials on fake, wgmma space" in capsys.readouterr().out
+
+
+def test_a_layer_of_bits_chooses_its_space_and_its_switches(capsys):
+    bits = "n8h6w6c64k64r3s3p1:w1a1"
+    assert main(["tune", bits, "--runner", "fake", "--trials", "2", "--set", "counted=1"]) == 0
+    assert "2 trials on fake, bits space" in capsys.readouterr().out
+    assert main(["tune", bits, "--runner", "fake", "--set", "channels=64"]) == 2
+    assert "--set channels: a knob, which the search chooses" in capsys.readouterr().err
+    assert main(["tune", bits, "n8h6w6c32k32r3s3p1", "--runner", "fake", "--set", "counted=1"]) == 2
+    assert "have spaces of several kinds, bits and paper: give --space" in capsys.readouterr().err

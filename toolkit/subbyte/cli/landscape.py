@@ -11,7 +11,6 @@ from subbyte.cli.arguments import (
     add_arch_argument,
     add_workload_argument,
     command_parser,
-    configuration,
     emit,
     emit_error,
     kind_list,
@@ -20,6 +19,7 @@ from subbyte.cli.arguments import (
     seconds,
     shown,
 )
+from subbyte.cli.space_arguments import switches
 from subbyte.errors import InvalidInput, MissingDependency, SubbyteError, WrongResult
 from subbyte.files import prove_writable
 from subbyte.numerals import natural
@@ -100,7 +100,7 @@ def _add_record(parts: Any) -> None:
     add_workload_argument(parser)
     parser.add_argument("--build-only", metavar="DIR", help="only build into DIR; measure it on another machine")
     parser.add_argument("-o", "--output", metavar="FILE", help="landscape file, ending in .json.gz")
-    parser.add_argument("--space", metavar="KIND", default="paper", help=f"{kind_list()}; default paper")
+    parser.add_argument("--space", metavar="KIND", help=f"{kind_list()}; default that of the layer")
     text = "GPU numbers, comma-separated; kernels are measured on all of them at the same time (default 0)"
     parser.add_argument("--device", metavar="N,...", default="0", help=text)
     text = "stop after this many seconds; the same command continues later"
@@ -196,9 +196,7 @@ def _record(args: argparse.Namespace) -> int:
             raise InvalidInput(f"--output {shown(args.output)}: the name must end in .json.gz")
         prove_writable(args.output, "landscape file")
     devices = _devices(args.device)
-    chosen = configuration(args)
-    names = [setting.partition("=")[0].strip().lower().replace("-", "_") for setting in args.settings]
-    made = space(args.workload, args.arch, args.space, **{name: getattr(chosen, name) for name in names})
+    made = space(args.workload, args.arch, args.space, **switches(args, args.workload))
     return _record_all(args, made, devices) if args.build_only is None else _build_only(args, made)
 
 

@@ -18,7 +18,7 @@ from subbyte.streams import flush, say
 COMMANDS = {
     "doctor": "what this machine can do: GPU, driver, compilers, native or emulated instructions",
     "workloads": "names, shapes and operations of convolutions",
-    "explain": "a technique as numbers: tiling, duplicates, packing, layout, fragments, taps, speed",
+    "explain": "a technique as numbers: tiling, duplicates, packing, layout, fragments, taps, speed, ...",
     "sparse": "the dual-side sparse Tensor Core: its function, its cycle model, networks; no GPU has it",
     "network": "networks of few bits, from pixels to logits: list, show, run, bench, train",
     "build": "a kernel as TIRx, CUDA, PTX, SASS or cubin; needs no GPU",

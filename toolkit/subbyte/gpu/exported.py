@@ -99,8 +99,9 @@ class StreamMemory:
 
     def __init__(self, device: Any, nbytes: int, stream: int) -> None:
         self.device, self.stream = device, stream
-        device.activate()
-        self.pointer = int(device.call("cuMemAllocAsync", max(nbytes, 4), stream))
+        with device.unmoved():
+            device.activate()
+            self.pointer = int(device.call("cuMemAllocAsync", max(nbytes, 4), stream))
 
     def let_wait(self, stream: int) -> None:
         """Another stream waits for all work on this memory's."""
