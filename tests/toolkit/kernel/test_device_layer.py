@@ -164,7 +164,7 @@ def test_values_without_a_conversion_are_refused_and_words_run():
     rng = np.random.default_rng(0)
     x, w = (rng.choice(np.int8([-1, 1]), size) for size in ((8, 3, 3, 128), (128, 1, 1, 128)))
     placed = kernel.on_device(w, device="emulator")
-    with pytest.raises(InvalidInput, match=r"conversions on the device are of int4, .*give packed words"):
+    with pytest.raises(InvalidInput, match=r"conversions on the device are of 4 or 8 bits, .*give packed words"):
         placed(x)
     words = placed(kernel.pack(x, w)["A"])
     assert np.array_equal(kernel.unpack(words), reference(workload, x, w))

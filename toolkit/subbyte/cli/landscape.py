@@ -11,7 +11,6 @@ from subbyte.cli.arguments import (
     add_arch_argument,
     add_workload_argument,
     command_parser,
-    configuration,
     emit,
     emit_error,
     kind_list,
@@ -20,6 +19,7 @@ from subbyte.cli.arguments import (
     seconds,
     shown,
 )
+from subbyte.cli.space_arguments import switches
 from subbyte.errors import InvalidInput, MissingDependency, SubbyteError, WrongResult
 from subbyte.files import prove_writable
 from subbyte.numerals import natural
@@ -94,16 +94,16 @@ def _add_import(parts: Any) -> None:
 def _add_record(parts: Any) -> None:
     parser = command_parser(
         parts, "record",
-        "Build every valid configuration, measure each, write the landscape. Goes on where it stopped.",
+        "Build every valid configuration, measure each, write the landscape. Continues where it stopped.",
         "subbyte landscape record resnet50.stage2@8 --space extended --device 0,1 -o stage2.json.gz",
     )  # fmt: skip
     add_workload_argument(parser)
     parser.add_argument("--build-only", metavar="DIR", help="only build into DIR; measure it on another machine")
     parser.add_argument("-o", "--output", metavar="FILE", help="landscape file, ending in .json.gz")
-    parser.add_argument("--space", metavar="KIND", default="paper", help=f"{kind_list()}; default paper")
+    parser.add_argument("--space", metavar="KIND", help=f"{kind_list()}; default that of the layer")
     text = "GPU numbers with commas between; kernels are measured on all of them at the same time (default 0)"
     parser.add_argument("--device", metavar="N,...", default="0", help=text)
-    text = "stop after so many seconds; the same command goes on later"
+    text = "stop after this many seconds; the same command continues later"
     parser.add_argument("--limit", metavar="SECONDS", type=seconds, help=text)
     parser.add_argument("--workers", metavar="N", type=positive, default=2, help="building processes (default 2)")
     add_arch_argument(parser)
@@ -113,7 +113,7 @@ def _add_record(parts: Any) -> None:
 
 def _add_measure(parts: Any) -> None:
     parser = command_parser(
-        parts, "measure", "Verify and time every kernel of a bundle on this GPU. Goes on where it stopped.",
+        parts, "measure", "Verify and time every kernel of a bundle on this GPU. Continues where it stopped.",
         "subbyte landscape measure stage2.bundle",
     )  # fmt: skip
     parser.add_argument("folder", metavar="DIR", help="bundle written by `record --build-only`")
@@ -196,9 +196,7 @@ def _record(args: argparse.Namespace) -> int:
             raise InvalidInput(f"--output {shown(args.output)}: the name must end in .json.gz")
         prove_writable(args.output, "landscape file")
     devices = _devices(args.device)
-    chosen = configuration(args)
-    names = [setting.partition("=")[0].strip().lower().replace("-", "_") for setting in args.settings]
-    made = space(args.workload, args.arch, args.space, **{name: getattr(chosen, name) for name in names})
+    made = space(args.workload, args.arch, args.space, **switches(args, args.workload))
     return _record_all(args, made, devices) if args.build_only is None else _build_only(args, made)
 
 

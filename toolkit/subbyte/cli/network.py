@@ -22,7 +22,7 @@ _NAME = "a network with its batch, such as digits.w1a1@16 or tcbnn.resnet18@8; `
 
 
 def add_parser(subparsers: Any) -> None:
-    """Add the arguments of ``subbyte network`` and of its parts."""
+    """Add the arguments of ``subbyte network`` and its subcommands."""
     parser = subparsers.add_parser(
         "network",
         help="networks of few bits, from pixels to logits: list, show, run, bench, train",
@@ -191,7 +191,7 @@ def _train_ensemble(args: argparse.Namespace, data: str) -> int:
     from subbyte.networks.ensemble import train_ensemble
 
     if args.save is not None:
-        raise InvalidInput("--save keeps one network: leave --ensemble away")
+        raise InvalidInput("--save keeps one network: leave out --ensemble")
     found = train_ensemble(data, args.bits, args.ensemble, epochs=args.epochs, seed=args.seed, report=_progress)
     emit("network", {"part": "train", **found.summary}, args, found.text())
     return 1 if found.differing else 0

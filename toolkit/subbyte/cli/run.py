@@ -64,6 +64,7 @@ def run(args: argparse.Namespace) -> int:
         run_outputs,
     )
     from subbyte.measure.densities import strewn
+    from subbyte.workload.operand import DENSE
 
     if args.save is not None:
         prove_writable(args.save)
@@ -71,6 +72,12 @@ def run(args: argparse.Namespace) -> int:
     arch = args.arch or device_arch(args.device)
     device = resolve_device(args.device, arch)
     kernel = chosen_kernel(args, arch, args.output)
+    pattern = kernel.workload.precision.weights.sparsity
+    if args.density is not None and pattern != DENSE:
+        raise InvalidInput(
+            f"--density {args.density:g}: values that are other than 0 anywhere do not fit weights of {pattern}; leave "
+            "--density away, or ask for --sparsity condense"
+        )
     x, w, requant = random_operands(kernel, args.seed)
     if args.density is not None:
         x, w = strewn(kernel.workload, args.density, args.seed)

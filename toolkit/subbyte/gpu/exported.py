@@ -99,8 +99,9 @@ class StreamMemory:
 
     def __init__(self, device: Any, nbytes: int, stream: int) -> None:
         self.device, self.stream = device, stream
-        device.activate()
-        self.pointer = int(device.call("cuMemAllocAsync", max(nbytes, 4), stream))
+        with device.unmoved():
+            device.activate()
+            self.pointer = int(device.call("cuMemAllocAsync", max(nbytes, 4), stream))
 
     def let_wait(self, stream: int) -> None:
         """Another stream waits for all work on this memory's."""
@@ -151,7 +152,7 @@ class Foreign:
         return Exported(memory.pointer, shape, dtype, ordinal, memory), memory.pointer
 
     def stream(self, ordinal: int) -> int:
-        """The device's stream of ours: these libraries name none."""
+        """Our own stream on the device, because these libraries do not expose theirs."""
         if ordinal == HOST:
             return 0
         from subbyte.gpu.device import open_device

@@ -376,8 +376,8 @@ def _what_wins(plan: Plan, arch: Arch) -> str:
         of, on = ("", "") if held[0] == INT4.activations else (" (w4a4:signed.unsigned)", " on int4 values")
         return f"; an int4 kernel{of} holds these values too and needs {other['microseconds']:.2f} us (recorded{on})"
     if products >= MANY and not plan.atom.name.startswith(BYTES):
-        many = f"{products} one-bit products for each product"
-        return f"; {many}: of a large product int8 was faster from {MANY} on (recorded)"
+        many = f"{products} one-bit products for each product of values"
+        return f"; {many}: int8 was faster from {MANY} on in a product of 4,096 x 4,096 x 4,096 (recorded)"
     return ""
 
 
@@ -390,7 +390,7 @@ def _not_covered(workload: ConvWorkload, arch: Arch, family: str, failed: list[s
     alone = asked_families(family)
     if len(alone) > 1:
         return Unsupported(f"{workload.label} on {arch.name}: {why}")
-    return Unsupported(
-        f'{workload.label} on {arch.name} in the {alone[0].name} family: {why}; another family (family="auto", '
-        "--family auto) may cover it"
-    )
+    other = 'another family (family="auto", --family auto) may cover it'
+    if alone[0].finds_zeros:
+        other = "take another sparsity (2:4, blocks:0.25, dense)"
+    return Unsupported(f"{workload.label} on {arch.name} in the {alone[0].name} family: {why}; {other}")

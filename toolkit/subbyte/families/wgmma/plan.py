@@ -17,6 +17,7 @@ from subbyte.families.wgmma.geometry import Index
 from subbyte.families.wgmma.listed import ListForm
 from subbyte.families.wgmma.memory import PIXEL_BYTES, WgmmaMemory
 from subbyte.families.wgmma.operands import output_blocks
+from subbyte.numerics.float_requant import BINADES_UP
 from subbyte.numerics.fusion import ADDED
 from subbyte.numerics.weight_blocks import allowed_blocks
 from subbyte.workload.conv import BATCH_GROUP, ceil_div
@@ -32,7 +33,7 @@ COPYING_REGISTERS = 40
 
 @dataclass(frozen=True)
 class WgmmaPlan(WgmmaMemory):
-    """Everything about one kernel of the wgmma family that can be known before generating it."""
+    """Everything about one wgmma kernel that is known before its code is generated."""
 
     @property
     def atom(self) -> Atom:
@@ -102,7 +103,8 @@ class WgmmaPlan(WgmmaMemory):
     @property
     def sums_begun(self) -> bool:
         """Sums begin with the parameter that is added to them."""
-        return bool(self.knobs.early_parameters) and self.output != SUMS and self.by_line
+        begun = self.knobs.early_parameters or self.knobs.begun_sums
+        return bool(begun) and self.output != SUMS and self.by_line
 
     @property
     def first_copies(self) -> int:
@@ -268,7 +270,7 @@ class WgmmaPlan(WgmmaMemory):
     def parameter_form(self) -> str:
         """Form of the requantization parameters."""
         if self.by_line:
-            return f"float{self.atom.scale_log2}"
+            return f"float{self.atom.scale_log2}" + (BINADES_UP if self.knobs.begun_sums else "")
         form = f"fixed{self.atom.scale_log2}" if self.requant == "fixed" else "general"
         return form if self.added is None else form + ADDED
 
@@ -284,7 +286,7 @@ class WgmmaPlan(WgmmaMemory):
             parameters = self.parameter_rows * w.padded_filters
             arguments.append(Argument("Prm", "int32", (parameters,), "in", self.parameter_form))
             if self.added is not None:
-                words = images * w.p * w.q * output_blocks(w) * self.added.bits
+                words = images * w.p * w.q * ceil_div(w.k, self.added.block) * 4
                 arguments.append(Argument("Res", "uint32", (words,), "in", self.knobs.layout))
         else:
             arguments.append(Argument("Out", "int32", (packed * self.word_values,), "out", self.knobs.layout))
