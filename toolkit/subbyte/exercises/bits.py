@@ -61,8 +61,8 @@ WRONG_DOTS = {
         w & x
     ).bit_count(),
     "The constant is missing: every one of the n products adds (-1) times (-1).": lambda w, x, n: _dot(w, x, n) - n,
-    "n is the number of products, not the 32 bits of a word: padding bits are not channels.": lambda w, x, n: (
-        _dot(w, x, 32)
+    "n is the number of products, not the 32 bits of a word: padding bits are not channels.": lambda w, x, n: _dot(
+        w, x, 32
     ),
 }
 
