@@ -230,7 +230,8 @@ def test_random_operands_are_exact(seed: int) -> None:
 
 
 def test_what_is_left_out_is_noticed() -> None:
-    seed = next(seed for seed in SEEDS if drawn(seed).second is not None)
+    chains = [seed for seed in SEEDS if drawn(seed).second is not None and drawn(seed).family == "mma"]
+    seed = min(chains, key=lambda one: drawn(one).layer.macs)
     found, right = outcome(seed, wrong="residual")
     assert (found != right).any()
 
