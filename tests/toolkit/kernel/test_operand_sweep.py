@@ -25,6 +25,8 @@ from subbyte.workload import ConvWorkload, Operand, Precision
 from subbyte.workload.operand import SIGNED, UNSIGNED
 
 SEEDS = range(160)
+ODD_BLOCK = 73
+"""A chain whose int8 residual has one block of 16 channels: kernels read two of them once."""
 ADDED = ("int4", "uint4", "int8")
 """Types that kernels add."""
 
@@ -218,7 +220,7 @@ def outcome(seed: int, wrong: str = "") -> tuple[np.ndarray, np.ndarray]:
     return found, right
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample("73", "159")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_operands_are_exact(seed: int) -> None:
     try:
@@ -230,9 +232,8 @@ def test_random_operands_are_exact(seed: int) -> None:
 
 
 def test_what_is_left_out_is_noticed() -> None:
-    chains = [seed for seed in SEEDS if drawn(seed).second is not None and drawn(seed).family == "mma"]
-    seed = min(chains, key=lambda one: drawn(one).layer.macs)
-    found, right = outcome(seed, wrong="residual")
+    assert drawn(ODD_BLOCK).second is not None
+    found, right = outcome(ODD_BLOCK, wrong="residual")
     assert (found != right).any()
 
 
