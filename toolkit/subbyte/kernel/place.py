@@ -88,11 +88,9 @@ class GpuPlace:
 
     def load(self, program: Program) -> Run:
         """Its machine code is loaded now, and stays."""
-        launch, device = program.launch, self.device
-        function = device.load(program.cubin, launch.entry)
-        if launch.shared_bytes:
-            function.allow_shared(launch.shared_bytes)
-        return function.quick(launch).bound
+        from subbyte.gpu.loaded import LoadedLaunch
+
+        return LoadedLaunch(self.device, program.cubin, program.launch).quick()
 
     def keep(self, words: NDArray[Any]) -> tuple[int, object]:
         """A copy in memory of the GPU, complete when this returns."""

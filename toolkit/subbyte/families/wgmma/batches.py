@@ -85,8 +85,12 @@ def microseconds(layer: ConvWorkload, arch: Arch) -> float | None:
 def expected(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> float:
     """Microseconds that are expected of a configuration on an H200: what the model says, and no less than all its
     multiplications take."""
-    said = float(shipped().microseconds([features.row(WgmmaPlan(layer, config, arch))])[0])
-    return max(said, _least(layer))
+    return expected_at_least(layer, float(shipped().microseconds([features.row(WgmmaPlan(layer, config, arch))])[0]))
+
+
+def expected_at_least(layer: ConvWorkload, microseconds: float) -> float:
+    """What the model says, and no less than all multiplications take."""
+    return max(microseconds, _least(layer))
 
 
 @lru_cache(512)
