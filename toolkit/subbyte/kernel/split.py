@@ -11,19 +11,17 @@ from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from subbyte.device.arch import Arch
 from subbyte.device.atoms import Atom
 from subbyte.device.joined_text import joined
 from subbyte.device.launch import Argument, Launch, Part
-from subbyte.errors import SubbyteError, Unsupported
+from subbyte.errors import InvalidInput, SubbyteError, Unsupported
 from subbyte.families.base import Plan
-from subbyte.families.registry import family_of
+from subbyte.families.registry import config_from_key, family_of
 from subbyte.html import table
-from subbyte.kernel.build import compiled
+from subbyte.kernel.build import compiled, make_plan
 from subbyte.kernel.kernel import Kernel
+from subbyte.kernel.operands import BESIDE, PLACE
 from subbyte.kernel.resources import Resources
 from subbyte.numerics import Requantization, Thresholds
 from subbyte.numerics.fusion import NOTHING
@@ -37,8 +35,6 @@ SHARED = ("A", "Out")
 """Arguments of which each kernel has a part."""
 JOINED = ("Wt", "Prm")
 """Arguments that each kernel has in a form of its own: they stand one behind the other."""
-PLACE = 64
-"""Words that each begins at a multiple of."""
 GAIN = 0.03
 """By how much two launches have to be expected to be faster than one."""
 MOST = 2
@@ -139,7 +135,7 @@ class SplitPlan:
             if same[0].name in JOINED:
                 words = [-(-count // PLACE) * PLACE for count in words]
             sizes = [0, *accumulate(one.nbytes // prod(one.shape) * n for one, n in zip(same, words, strict=True))]
-            form = "+".join(one.form for one in same) if same[0].name in JOINED else same[0].form
+            form = BESIDE.join(one.form for one in same) if same[0].name in JOINED else same[0].form
             arguments.append(Argument(same[0].name, same[0].dtype, (sum(words),), same[0].role, form))
             begins.append(sizes[:-1])
         entries = [_entry(one.entry, place) for place, one in enumerate(launches)]
@@ -204,13 +200,6 @@ class SplitKernel(Kernel):
         fitting = tuple(one.for_requantization(requant) for one in self.of)
         return self if fitting == self.of else SplitKernel.joining(self.workload, fitting, self.reason)
 
-    def constants(
-        self, w: NDArray[np.int8], requant: Requantization | Thresholds | None = None
-    ) -> dict[str, NDArray[np.generic]]:
-        """The words of the weights and parameters of all, by argument name. Raises InvalidInput."""
-        every = [one.constants(w, requant) for one in self.of]
-        return {name: np.concatenate([_filled(one[name]) for one in every]) for name in every[0]}
-
     def export(self, folder: str | Path) -> list[Path]:
         """Raises Unsupported: a header is written for one launch."""
         raise Unsupported(
@@ -229,6 +218,19 @@ class SplitKernel(Kernel):
         if self.reason:
             facts["chosen"] = self.reason
         return table(facts.items(), upright=True)
+
+
+def split_plan(workload: ConvWorkload, key: str, arch: Arch) -> SplitPlan:
+    """The plan of the kernels that a key names (:attr:`SplitConfig.key`), with the usual output. Raises InvalidInput
+    for another text."""
+    plans = []
+    for part in key.split("+"):
+        images, _, config = part.partition(":")
+        if not images.isdigit() or not config:
+            raise InvalidInput(f"{key!r} names no kernels with their images, such as 256:KEY+16:KEY")
+        of = replace(workload, n=int(images), name="")
+        plans.append(make_plan(of, config_from_key(config), arch, None, None, "fixed"))
+    return SplitPlan(workload, tuple(plans))
 
 
 class Built(NamedTuple):
@@ -305,9 +307,3 @@ def _reason(whole: float, parts: Sequence[Built], times: Sequence[float]) -> str
 
 def _entry(name: str, place: int) -> str:
     return f"{name}_{place}" if place else name
-
-
-def _filled(words: NDArray[Any]) -> NDArray[Any]:
-    """Words in a row, zeros behind them up to the next place."""
-    flat = words.reshape(-1)
-    return np.pad(flat, (0, -flat.size % PLACE))
