@@ -283,9 +283,7 @@ def in_parts(one: Built, built: Callable[[ConvWorkload], Built]) -> SplitKernel 
     if whole is None:
         return None
     most, best = (1.0 - GAIN) * whole, None
-    for sizes, expected in ways[:MOST]:
-        if expected >= most:
-            break
+    for sizes, _ in [way for way in ways if way[1] < most][:MOST]:
         try:
             parts = [built(replace(kernel.workload, n=n, name="")) for n in sizes]
             times = [part.microseconds or float("inf") for part in parts]
