@@ -33,7 +33,7 @@ from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.live_shares import between_shares
 from subbyte.kernel.own import Own, beaten, own_records, reason_of
 from subbyte.kernel.recommended import recommendation
-from subbyte.kernel.split import Built, in_parts
+from subbyte.kernel.split import Built, SplitKernel, in_parts
 from subbyte.kernel.what_wins import RECORDED_ON, what_wins
 from subbyte.numerics.fusion import SEPARATOR, Fusion
 from subbyte.spaces.configuration import Configuration
@@ -111,21 +111,36 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
             return replace(dense, reason=f"{dense.reason}; {reason}")
     elif density is not None:
         raise InvalidInput(f"density={shown(density)}: it is of sparsity={FOUND!r}; leave it away")
-
-    def built(layer: ConvWorkload) -> Built:
-        own = own_records(layer, target, output, store, gpu)
-        return _built(layer, target, family, output, clip, requant, reads, writes, own)
-
-    one = built(found)
-    return in_parts(one, built) or one.kernel
+    asked = Asked(target, family, output, clip, requant, reads, writes, store, gpu)
+    one = _built(found, asked)
+    return two_launches(one, asked) or one.kernel
 
 
-def _built(
-    workload: ConvWorkload, arch: Arch, family: str, output: str | None, clip: tuple[int, int] | None, requant: str,
-    reads: str, writes: str, own: Own,
-) -> Built:  # fmt: skip
+class Asked(NamedTuple):
+    """What a caller asks for beside the workload."""
+
+    arch: Arch
+    family: str
+    output: str | None
+    clip: tuple[int, int] | None
+    requant: str
+    reads: str
+    writes: str
+    store: str | os.PathLike[str] | None
+    gpu: str | None
+
+
+def two_launches(one: Built, asked: Asked) -> SplitKernel | None:
+    """Kernels for two parts of a batch in place of a kernel for all of it, None where that is not expected to be
+    faster. ``asked`` is what that was made for."""
+    return in_parts(one, lambda part: _built(part, asked))
+
+
+def _built(workload: ConvWorkload, asked: Asked) -> Built:
     """The kernel of one launch to use, built. Raises Unsupported."""
+    arch, family, output, clip, requant, reads, writes, store, gpu = asked
     failed: list[str] = []
+    own = own_records(workload, arch, output, store, gpu)
     for choice in choices(workload, arch, family, output, reads, writes, own):
         try:
             plan = make_plan(workload, choice.config, arch, output, clip, requant)
