@@ -103,8 +103,8 @@ def test_the_fastest_is_taken_stored_and_found_again(store, runner):
 def test_two_launches_are_timed_beside_the_winner(store, runner, monkeypatch, time, taken):
     """They are returned where they are faster than the 8.56 us of one, and nothing is stored then; a wrong answer of
     theirs (None) leaves the winner."""
-    parts = [Kernel(make_plan(replace(LAYER, n=n), runner.order[0], "sm_90a", None, None, "fixed")) for n in (8, 8)]
-    two = SplitKernel.joining(replace(LAYER, n=16), parts)
+    part = Kernel(make_plan(LAYER, runner.order[0], "sm_90a", None, None, "fixed"))
+    two = SplitKernel.joining(replace(LAYER, n=16), [part, part])
 
     def timed(self, protocol, device):
         if time is None:
@@ -117,7 +117,9 @@ def test_two_launches_are_timed_beside_the_winner(store, runner, monkeypatch, ti
     assert (len(kernel.parts) == 2) == taken
     assert (store.rows() == []) == taken
     if taken:
-        assert kernel.reason.startswith("two launches, of 8 and 8 images, 8.00 us measured now on GPU A, verified; one ")
+        assert kernel.reason.startswith(
+            "two launches, of 8 and 8 images, 8.00 us measured now on GPU A, verified; one "
+        )
 
 
 def test_another_gpus_record_is_never_taken_silently(store, runner, gpus):

@@ -101,8 +101,11 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     target = arch_named(arch) if isinstance(arch, str) else arch
     number = _gpu_of(device, target, tries)
     own = own_records(found, target, output, store, gpu)
-    configs = likeliest(found, target, tries, family, output, reads, writes, own)
-    with _open(number, output, len(configs)) as runner:
+    with _open(number, output, tries) as runner:
+        warm: Callable[[], None] | None = getattr(runner, "warm", None)
+        if warm is not None:
+            warm()  # builders load what they need while this process finds out what to build
+        configs = likeliest(found, target, tries, family, output, reads, writes, own)
         won = fastest(found, configs, runner)
         on = dict(runner.device)
     if isinstance(won, Failed):
