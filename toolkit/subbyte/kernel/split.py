@@ -233,6 +233,10 @@ def split_plan(workload: ConvWorkload, key: str, arch: Arch) -> SplitPlan:
     return SplitPlan(workload, tuple(plans))
 
 
+Way = tuple[tuple[int, ...], float]
+"""Images of each launch, and the microseconds that are expected of all."""
+
+
 class Built(NamedTuple):
     """A kernel with its recorded time, None where nobody measured it."""
 
@@ -271,19 +275,26 @@ def why_not(workload: ConvWorkload, parts: Sequence[Kernel]) -> str | None:
     return None
 
 
+def ways_ahead(workload: ConvWorkload, config: Configuration, arch: Arch, fused: bool = False) -> tuple[Way, ...]:
+    """Ways to compute a batch by more than one launch that are expected to be faster by ``GAIN`` than a kernel of one
+    that nobody measured, the fastest first. None where something is ``fused`` into it, or nothing is expected of it."""
+    family = family_of(config)
+    ways = () if fused else family.launches(workload, arch)
+    whole = family.expected(workload, config, arch) if ways else None
+    return () if whole is None else tuple(one for one in ways if one[1] < (1.0 - GAIN) * whole.microseconds)
+
+
 def in_parts(one: Built, built: Callable[[ConvWorkload], Built]) -> SplitKernel | None:
     """Two launches in place of a kernel, where they are expected to be faster; None where they are not. ``built`` makes
     the kernel of a part.
 
     A kernel whose time was recorded stays: what is expected of parts is not weighed against that.
     """
-    kernel, plan = one.kernel, one.kernel.plan
-    ways = () if one.recorded or kernel.fusion != NOTHING else family_of(plan.config).launches(plan.workload, plan.arch)
-    whole = one.microseconds if ways else None
-    if whole is None:
+    kernel, plan, whole = one.kernel, one.kernel.plan, one.microseconds
+    if one.recorded is not None or whole is None:
         return None
     most, best = (1.0 - GAIN) * whole, None
-    for sizes, _ in [way for way in ways if way[1] < most][:MOST]:
+    for sizes, _ in ways_ahead(plan.workload, plan.config, plan.arch, kernel.fusion != NOTHING)[:MOST]:
         try:
             parts = [built(replace(kernel.workload, n=n, name="")) for n in sizes]
             times = [part.microseconds or float("inf") for part in parts]
