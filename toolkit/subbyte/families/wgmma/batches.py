@@ -18,7 +18,7 @@ from subbyte.families.wgmma.check import why_not
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.cycles import MULTIPROCESSORS
 from subbyte.families.wgmma.features import PEAK
-from subbyte.families.wgmma.likely import likeliest
+from subbyte.families.wgmma.likely import division, likeliest
 from subbyte.families.wgmma.model import CLOCK_MHZ, shipped
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.workload import ConvWorkload
@@ -26,8 +26,6 @@ from subbyte.workload.conv import BATCH_GROUP
 
 ALIKE = 2
 """Of the first to be tried, those that divide the work in the same way: what refuses one of them often refuses all."""
-DIVISION = ("tile_width", "tile_rows", "consumers_m", "consumers_n", "consumers_rows", "segments", "cluster_split_k",
-            "channel_groups", "m_iterations", "tiles_m", "image_groups", "half_rows", "multicast")  # fmt: skip
 CHAIN = 8
 """Groups of images up to which every larger batch is looked at. Above, as many steps lead to the next power of two,
 which ends a chain."""
@@ -124,12 +122,11 @@ def spread(configs: Iterable[WgmmaConfig]) -> list[WgmmaConfig]:
     """The same, but that of those which divide the work alike all behind ``ALIKE`` come last."""
     first: list[WgmmaConfig] = []
     last: list[WgmmaConfig] = []
-    alike: dict[tuple[int, ...], int] = {}
+    alike: dict[tuple[object, ...], int] = {}
     for one in configs:
-        schedule = one.schedule
-        division = tuple(getattr(schedule, name) for name in DIVISION)
-        alike[division] = alike.get(division, 0) + 1
-        (first if alike[division] <= ALIKE else last).append(one)
+        how = division(one)
+        alike[how] = alike.get(how, 0) + 1
+        (first if alike[how] <= ALIKE else last).append(one)
     return [*first, *last]
 
 
