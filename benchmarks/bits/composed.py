@@ -1,5 +1,5 @@
 """What the papers' kernels do in one launch, in several: one for each pair of planes and one that adds them up, sums
-that a second launch compares with thresholds, outputs that a second launch pools.
+that a second launch compares with thresholds, outputs that a second launch pools, bytes that a first launch packs.
 
 The further launches are plain CUDA texts with the kernel ``second_kernel``. Words are those of the layout ``nhwcnc`` of
 planes: 32 channels of one plane of one image a word.
@@ -58,6 +58,38 @@ def compared_text(bits: int, channels: int, block: int, elements: int) -> str:
         place = f"((((group * {bits}) + {plane}) * 32) + ((i & 1023) >> 5))"
         lines.append(f"  if ((i < {elements}) && (lane == 0)) {{\n    Out_ptr[{place}] = {word};\n  }}\n")
     return _text(["Out", "In0", "Level", "Flip"], "".join(lines))
+
+
+def packed_text(depth: int, count: int) -> str:
+    """``Out``, ``count`` words of one-bit activations in blocks of 8 rows x 128 bits, from ``In0``, values -1 and 1 as
+    bytes [rows, depth], four in a word: a thread for each word, which reads 32 neighbouring bytes."""
+    blocks_of_a_row = depth // BLOCK
+    lines = [
+        f"  int row = ((((i >> 5) / {blocks_of_a_row}) * 8) + ((i >> 2) & 7));\n",
+        f"  int first = ((((i >> 5) % {blocks_of_a_row}) * {BLOCK // 4}) + ((i & 3) * 8));\n",
+        f"  if (i < {count}) {{\n    unsigned int word = 0u;\n",
+    ]
+    for four in range(8):
+        name = f"in{four}"
+        lines.append(f"    unsigned int {name} = (~In0_ptr[(((row * {depth // 4}) + first) + {four})]);\n")
+        shifts = ((8 * byte + 7, 4 * four + byte) for byte in range(4))
+        lines += [f"    word = (word | ((({name} >> {right}) & 1u) << {left}));\n" for right, left in shifts]
+    lines.append("    Out_ptr[i] = word;\n  }\n")
+    return _text(["Out", "In0"], "".join(lines))
+
+
+def xnor_text(rows: int, columns: int, depth: int) -> str:
+    """``Out`` int32 [rows, columns], products of values -1 and 1 from their bits ``In0`` [rows, depth / 32] and ``In1``
+    [depth / 32, columns]: a thread for each output, exclusive or and popcount of a word after the other."""
+    words = depth // 32
+    body = (
+        f"  if (i < {rows * columns}) {{\n    int left = ((i / {columns}) * {words});\n"
+        f"    int right = (i % {columns});\n    int differ = 0;\n"
+        f"    for (int k = 0; k < {words}; ++k) {{\n"
+        f"      differ = (differ + __popc((In0_ptr[(left + k)] ^ In1_ptr[(right + (k * {columns}))])));\n    }}\n"
+        f"    Out_ptr[i] = ((unsigned int)({depth} - (2 * differ)));\n  }}\n"
+    )
+    return _text(["Out", "In0", "In1"], body)
 
 
 def pooled_text(rows: int, columns: int, words: int, count: int) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from benchmarks.bits import composed, direct
 from benchmarks.bits.launches import Launches, Step
-from benchmarks.bits.paper_sides import POOLED, QUANTIZED, SEPARATE, TARGET, plane_of
+from benchmarks.bits.paper_sides import PACKED, POOLED, QUANTIZED, SEPARATE, TARGET, plane_of
 from subbyte.device.launch import Argument, Launch
 from subbyte.families import config_from_key
 from subbyte.gpu.device import CudaDevice
@@ -26,6 +26,8 @@ from subbyte.workload.precision import INT4, SUMS
 
 FUSED_POOL = "+pool2" + AFTER
 SEED = 1
+ACTIVATIONS = "A"
+"""The kernels' name of what they read of the layer before."""
 Operands = tuple[NDArray[np.int8], NDArray[np.int8]]
 
 
@@ -57,7 +59,7 @@ class Built:
     def written(self) -> Argument:
         """What the last launch writes."""
         out = self.kernel.argument("Out")
-        if self.ends not in (QUANTIZED, POOLED):
+        if self.ends in ("", SEPARATE, PACKED):
             return out
         words = int(np.prod(out.shape)) // 4 if self.ends == POOLED else self._compared * self._bits // 32
         return Argument("Out", "uint32", (words,), "out", out.form)
@@ -95,6 +97,10 @@ class Built:
     def words(self, operands: Operands | None = None) -> list[dict[str, NDArray[Any]]]:
         """What each launch of :attr:`kernel` reads."""
         x, w = operands or self.operands()
+        if self.ends == PACKED:
+            rows = x.transpose(1, 2, 0, 3).reshape(-1, self.layer.c)
+            packed = dict(self.kernel.pack(x, w, self.rule))
+            return [{**packed, ACTIVATIONS: np.ascontiguousarray(rows).view(np.uint32).reshape(-1)}]
         if self.ends != SEPARATE:
             return [dict(self.kernel.pack(x, w, None if self.ends == QUANTIZED else self.rule))]
         return [dict(self.kernel.pack(_plane(x, t), _plane(w, s), None)) for s, t, _ in self.pairs]
@@ -115,7 +121,9 @@ class Built:
 
     @property
     def second_text(self) -> str:
-        """The CUDA text of the launch behind the kernel's; empty where there is none."""
+        """The CUDA text of the launch behind the kernel's, or in front of it; empty where there is none."""
+        if self.ends == PACKED:
+            return composed.packed_text(self.layer.c, int(np.prod(self.kernel.argument(ACTIVATIONS).shape)))
         out = self.kernel.argument("Out")
         elements = int(np.prod(out.shape))
         if self.ends == SEPARATE:
@@ -147,6 +155,8 @@ class Built:
             given |= {f"{name}{part}": array for name, array in inputs.items()}
             outputs[f"Out{part}"] = self.kernel.argument("Out").nbytes
             steps.append((cubin, launch, [f"{one.name}{part}" for one in launch.arguments]))
+        if second is not None and self.ends == PACKED:
+            return self._packed_first(steps, second, given, outputs)
         if second is not None:
             last, names = self._second(len(words))
             outputs["Out"] = last.arguments[0].nbytes
@@ -158,6 +168,19 @@ class Built:
                 given |= {"Level": self.rule.words(padded).view(np.uint32), "Flip": flip}
             steps.append((second, last, names))
         return steps, given, outputs
+
+    def _packed_first(
+        self, steps: list[Step], first: bytes, given: dict[str, NDArray[Any]], outputs: dict[str, int]
+    ) -> tuple[list[Step], dict[str, NDArray[Any]], dict[str, int]]:
+        """The same with a launch ahead that writes the words which the kernel reads."""
+        packed, name = self.kernel.argument(ACTIVATIONS), f"{ACTIVATIONS}0"
+        values = given.pop(name)
+        inputs = Argument("In0", "uint32", values.shape, "in")
+        written = Argument("Out", "uint32", packed.shape, "out")
+        blocks = composed.blocks(int(np.prod(packed.shape)))
+        launch = Launch(composed.ENTRY, (blocks, 1, 1), (composed.THREADS, 1, 1), 0, (written, inputs))
+        steps.insert(0, (first, launch, [name, "Values"]))
+        return steps, {**given, "Values": values}, {name: packed.nbytes, **outputs}
 
     def _second(self, parts: int) -> tuple[Launch, list[str]]:
         """The launch behind the kernel's, and its buffers."""

@@ -14,13 +14,16 @@ from itertools import islice
 from subbyte.device.arch import arch
 from subbyte.errors import Unsupported
 from subbyte.families import family_named, family_of
+from subbyte.families.bmma.config import DOUBLE, ONES, POPCOUNT
 from subbyte.kernel.choose import best_known
 from subbyte.measure.plane_scaling import MOST_OUTPUT_BITS, PAIRS
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload, gemm, workload
+from subbyte.workload.matmul import MatmulWorkload
 from subbyte.workload.precision import INT4, SUMS
 
 TARGET = "sm_90a"
+BIT = "bipolar1"
 BITS, WARP, SOFTWARE = "bits", "bmma", "popc"
 APNN_PAIRS = ("w1a1", "w1a2", "w1a3", "w1a4", "w1a5", "w1a8", "w2a2", "w2a6", "w2a8", "w4a4")
 APNN_SIZES = tuple(range(128, 1025, 128))
@@ -34,6 +37,10 @@ TILES = tuple(
 """Of the ablation: rows x columns of outputs of a block 32x32, 64x64, 128x64 and 64x128."""
 SEPARATE, QUANTIZED, POOLED = "separate", "quantized", "pooled"
 """How a composition of several launches ends: planes are added up, sums compared, or pixels pooled."""
+PACKED = "packed"
+"""A composition that begins with packing activations, bytes before that."""
+DEEP = 16384
+WIDE = 2048
 
 
 @dataclass(frozen=True)
@@ -97,6 +104,67 @@ def bmm(most: int) -> Iterator[Side]:
                     name = f"mma {'fsb' if layout == 'nhwcnc' else 'plain'} {staging}, {said}"
                     yield from _sides(point, name, WARP, layer, output, 2, layout=layout, staging=staging)
             yield from _sides(point, f"popc, {said}", SOFTWARE, layer, output, 1)
+
+
+def packing(most: int) -> Iterator[Side]:
+    """T3 with packing of activations in the time, and without."""
+    for size in BMM_SIZES:
+        yield from _packing(gemm(size, size, size, "w1a1"), most)
+
+
+def deep(_most: int) -> Iterator[Side]:
+    """T3, the largest product."""
+    layer = gemm(DEEP, DEEP, DEEP, "w1a1")
+    yield from _packing(layer, 1)
+    yield from _sides(str(DEEP), "mma plain, bits", WARP, layer, BIT, 1, layout="nhwc", staging="shared")
+    yield from _sides(str(DEEP), "popc, bits", SOFTWARE, layer, BIT, 1)
+    yield from _sides(str(DEEP), "wgmma, int32", BITS, layer, SUMS, 1)
+
+
+def _packing(layer: MatmulWorkload, most: int) -> Iterator[Side]:
+    point = str(layer.rows)
+    for family, name in ((BITS, "wgmma, bits"), (WARP, "mma fsb, bits")):
+        fixed = {"layout": "nhwcnc", "staging": "shared"} if family == WARP else {}
+        for config in likely(family, layer, BIT, min(most, 2), **fixed):
+            yield Side(point, name, layer, config, BIT)
+            yield Side(point, f"{name}, packing", layer, config, BIT, PACKED)
+
+
+def wide(most: int) -> Iterator[Side]:
+    """T4 with the most channels."""
+    layer = workload(f"n16h64w64c{WIDE}k{WIDE}r3s3p1:w1a1")
+    yield from _sides(f"channels {WIDE}", "wgmma, bits", BITS, layer, BIT, most)
+    for layout in ("nhwc", "nhwcnc"):
+        name = f"mma {'fsb' if layout == 'nhwcnc' else 'plain'}, bits"
+        yield from _sides(f"channels {WIDE}", name, WARP, layer, BIT, 2, layout=layout)
+
+
+def corrections(most: int) -> Iterator[Side]:
+    """What counting the activations' bits costs ``mma``: by the instruction, by integer units, by two products."""
+    layers = {str(size): gemm(size, size, size, "w1a1") for size in (512, 1024, 2048, 4096)}
+    layers |= {f"w1a2 {size}": gemm(size, size, size, "w1a2") for size in (1024, 4096)}
+    for name, spec in (("layer", "n16h64w64c128k128r3s3p1:w1a1"), ("layer w1a2", "n16h64w64c128k128r3s3p1:w1a2")):
+        layers[name] = workload(spec)
+    for point, layer in layers.items():
+        output = layer.precision.output.name
+        for config in likely(WARP, layer, output, most):
+            for how in (ONES, POPCOUNT, DOUBLE):
+                one = config.with_values({"correction": how})
+                if _valid(layer, one, output):
+                    yield Side(point, how, layer, one, output)
+
+
+def few_pixels(most: int) -> Iterator[Side]:
+    """A2 anew: more schedules of each layer, also in parts of rows."""
+    for size in APNN_SIZES[3::2]:
+        for pair in ("w1a1", "w1a2"):
+            layer = workload(f"n1h16w16c{size}k{size}r3s3p1:{pair}")
+            output = output_of(layer)
+            yield from _sides(str(size), pair, BITS, layer, output, most)
+            for parts in (2, 4):
+                yield from _sides(str(size), f"{pair}, {parts} parts", BITS, layer, output, most, row_parts=parts)
+            yield from _sides(str(size), f"{pair}, counted", BITS, layer, output, 2, counted=1)
+            yield from _sides(str(size), f"{pair}, mma", WARP, layer, output, most)
 
 
 def convolutions(most: int) -> Iterator[Side]:
@@ -196,7 +264,10 @@ def _valid(layer: ConvWorkload, config: Configuration, output: str) -> bool:
     return family.check(family.plan(layer, config, arch(TARGET), output)) is None
 
 
-EXPERIMENTS = {"T3": bmm, "T4": convolutions, "A1": products, "A2": small_convolutions, "A3": ablation, "A5": by_pairs}
+EXPERIMENTS = {
+    "T3": bmm, "T3 packing": packing, "T3 deep": deep, "T4": convolutions, "T4 wide": wide, "A1": products,
+    "A2": small_convolutions, "A2 again": few_pixels, "A3": ablation, "A5": by_pairs, "correction": corrections,
+}  # fmt: skip
 """The sides of each; ``most`` says how many configurations of a side on ``wgmma``."""
 
 

@@ -27,7 +27,8 @@ from benchmarks.bits import direct
 from benchmarks.bits.launches import Launches
 from benchmarks.bits.libraries import BYTES, HALVES, LibraryProduct
 from benchmarks.bits.paper_kernels import Built, Operands
-from benchmarks.bits.paper_sides import EXPERIMENTS, TARGET
+from benchmarks.bits.paper_sides import EXPERIMENTS, POOLED, TARGET
+from benchmarks.bits.xnor import XNOR, XnorProduct
 from benchmarks.shared.command import answering, parser_of
 from subbyte.errors import BuildFailed, InvalidInput, SubbyteError
 from subbyte.files import prove_writable, write_file
@@ -39,7 +40,14 @@ from subbyte.records.describe import now
 from subbyte.workload import ConvWorkload
 from subbyte.workload.matmul import MatmulWorkload
 
-LIBRARIES = {"T3": (BYTES, HALVES), "A1": (BYTES,), "A5": (BYTES,)}
+LIBRARIES = {
+    "T3": (BYTES, HALVES),
+    "T3 packing": (XNOR, BYTES, HALVES),
+    "T3 deep": (XNOR, BYTES, HALVES),
+    "A1": (BYTES,),
+    "A5": (BYTES,),
+}
+Product = LibraryProduct | XnorProduct
 GRAPH_US, MOST_LAUNCHES = 2000.0, 50
 """Microseconds of a graph, roughly, and launches in it."""
 HEAD = ("experiment", "point", "name", "layer_spec", "key", "output", "ends")
@@ -194,7 +202,7 @@ class Point:
     def __init__(self, device: CudaDevice, xp: Any, prepared: Prepared) -> None:
         self.device, self.xp, self.prepared = device, xp, prepared
         self.rows: list[dict[str, Any]] = []
-        self._loaded: list[tuple[dict[str, Any], Launches | LibraryProduct]] = []
+        self._loaded: list[tuple[dict[str, Any], Launches | Product]] = []
         self._sums: tuple[str, Any] = ("", None)
         self._wanted: tuple[tuple[object, ...], Any] = ((), None)
         self._layer: ConvWorkload | None = None
@@ -226,22 +234,25 @@ class Point:
         if self._sums[0] != one.layer_spec:
             x, w = self.prepared.values[one.layer_spec].result()
             self._sums = one.layer_spec, direct.convolved(one.layer, x, w, self.xp)
-        key = one.layer_spec, one.output, one.ends, one.rule is None or type(one.rule).__name__
+        key = one.layer_spec, one.output, one.ends == POOLED, one.rule is None or type(one.rule).__name__
         if self._wanted[0] != key:
             self._wanted = key, one.expected(self._sums[1], self.xp)
         return self._wanted[1]
 
     def libraries(self, names: Sequence[str]) -> None:
-        """cuBLAS's sides of a matrix product."""
+        """Sides of a matrix product that are none of our kernels."""
         if not isinstance(self._layer, MatmulWorkload):
             return
         layer = self._layer
         for name in names:
-            row: dict[str, Any] = {**{key: self.rows[0][key] for key in ("experiment", "point")}, "side": name,
-                                   "layer": layer.sizes, "output": "int32" if name == BYTES else "float16"}  # fmt: skip
+            where = {key: self.rows[0][key] for key in ("experiment", "point")}
+            row: dict[str, Any] = {
+                **where, "side": name, "layer": layer.sizes, "output": "float16" if name == HALVES else "int32",
+            }  # fmt: skip
             self.rows.append(row)
             try:
-                product = LibraryProduct(name, layer.rows, layer.columns, layer.depth, self.device)
+                kind = XnorProduct if name == XNOR else LibraryProduct
+                product = kind(name, layer.rows, layer.columns, layer.depth, self.device)
                 self._loaded.append((row, product))
                 self._time(row, product)
                 row["elements"], row["wrong"] = layer.rows * layer.columns, product.wrong()
@@ -250,7 +261,7 @@ class Point:
 
     def again(self) -> None:
         """Time the fastest kernel of each side once more, all sides in turn."""
-        fastest: dict[str, tuple[dict[str, Any], Launches | LibraryProduct]] = {}
+        fastest: dict[str, tuple[dict[str, Any], Launches | Product]] = {}
         for row, loaded in self._loaded:
             known = fastest.get(row["side"])
             if "microseconds" in row and (known is None or row["microseconds"] < known[0]["microseconds"]):
@@ -258,7 +269,7 @@ class Point:
         for row, loaded in fastest.values():
             row["second"] = time_launch(self.device, loaded.launcher(), _protocol(row["microseconds"])).microseconds
 
-    def _time(self, row: dict[str, Any], loaded: Launches | LibraryProduct) -> None:
+    def _time(self, row: dict[str, Any], loaded: Launches | Product) -> None:
         launch = loaded.launcher()
         launch()
         rough = self.device.elapsed_us(launch)

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.bits import direct, papers, papers_table
+from benchmarks.bits import composed, direct, papers, papers_table, xnor
 from benchmarks.bits.paper_kernels import FUSED_POOL, Built
-from benchmarks.bits.paper_sides import EXPERIMENTS, POOLED, QUANTIZED, SEPARATE, Side, ablation
+from benchmarks.bits.paper_sides import EXPERIMENTS, PACKED, POOLED, QUANTIZED, SEPARATE, Side, ablation
+from subbyte.device.launch import Argument, Launch
 from subbyte.emulator import run_cuda
 from subbyte.families.bmma.config import BmmaConfig
 from subbyte.numerics import reference
@@ -114,6 +115,7 @@ def test_a_record_of_all_that_was_built(tmp_path: Path, monkeypatch: pytest.Monk
         ("n9h4w4c64k70r1s1p0:w1a2", "uint2", QUANTIZED),
         ("n9h4w4c64k70r1s1p0:w1a1", "bipolar1", POOLED),
         ("n9h4w4c64k70r1s1p0:w1a2", "uint2", ""),
+        ("gemm16x40x256:w1a1", "bipolar1", PACKED),
     ],
 )
 def test_launches_together_give_the_layer(spec: str, output: str, ends: str) -> None:
@@ -132,6 +134,24 @@ def test_launches_together_give_the_layer(spec: str, output: str, ends: str) -> 
     assert len(np.unique(found)) > 1
     if ends == SEPARATE:
         assert len(steps) == 5
+
+
+def test_a_product_by_exclusive_or_is_the_product() -> None:
+    rng = np.random.default_rng(5)
+    x, w = (2 * rng.integers(0, 2, (size, 96), np.int8) - 1 for size in (20, 33))
+    shapes = {"Out": 20 * 33, "In0": 20 * 3, "In1": 33 * 3}
+    arguments = tuple(
+        Argument(name, "uint32", (size,), "out" if name == "Out" else "in") for name, size in shapes.items()
+    )
+    launch = Launch(composed.ENTRY, (composed.blocks(20 * 33), 1, 1), (composed.THREADS, 1, 1), 0, arguments)
+    out = np.full(20 * 33, 7, np.uint32)
+    run_cuda(
+        composed.xnor_text(20, 33, 96),
+        launch,
+        {"Out": out, "In0": xnor.bits(x).reshape(-1), "In1": xnor.bits(w).T.reshape(-1)},
+        check=False,
+    )
+    np.testing.assert_array_equal(out.view(np.int32).reshape(20, 33), x.astype(np.int32) @ w.T.astype(np.int32))
 
 
 @pytest.mark.deep
@@ -175,7 +195,7 @@ def test_tables_of_the_notes_are_those_of_the_records() -> None:
     root = Path(__file__).resolve().parents[3] / "benchmarks"
     text = (root / "notes" / "bits_papers.md").read_text(encoding="utf-8")
     found: list[str] = []
-    for path in sorted((root / "results" / "bits").glob("papers-*-h200-*.json")):
+    for path in sorted((root / "results" / "bits").glob("papers-*-h?00-*.json")):
         assert path.name in text
         rows = json.loads(path.read_text(encoding="utf-8"))["sides"]
         assert not any(row["wrong"] for row in rows)
@@ -183,4 +203,6 @@ def test_tables_of_the_notes_are_those_of_the_records() -> None:
             found.append(experiment)
             made = papers_table.table_of(papers_table.by_side(rows, experiment))
             assert f"### {experiment}\n\n{made}\n" in text, f"{path.name}: {experiment} has another table"
-    assert sorted(found) == sorted(EXPERIMENTS)
+    for experiment in set(EXPERIMENTS) - set(found):
+        assert f"`{experiment}`: not measured yet" in text
+    assert set(found) <= set(EXPERIMENTS)

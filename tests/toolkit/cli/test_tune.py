@@ -110,7 +110,7 @@ def test_odd_arguments_exit_2(arguments, says, capsys):
 def test_the_wgmma_space_of_another_architecture_is_refused_in_a_sentence(capsys):
     command = ["tune", "n24h3w6c64k64r3s3p0", "--space", "wgmma", "--runner", "fake", "--trials", "3"]
     assert main([*command, "--arch", "sm_80"]) == 2
-    assert "wgmma exists on sm_90a alone, not on sm_80" in capsys.readouterr().err
+    assert "wgmma exists only on sm_90a, not on sm_80" in capsys.readouterr().err
     assert main(command) == 0
     assert "tile_width=" in capsys.readouterr().out
 
@@ -230,3 +230,13 @@ def test_a_knob_cannot_be_held(capsys, space, setting, switches):
 def test_the_space_is_named_where_it_is_not_the_papers(capsys):
     assert main(["tune", "n24h3w6c64k64r3s3p0", "--runner", "fake", "--trials", "2", "--space", "wgmma"]) == 0
     assert "2 trials on fake, wgmma space" in capsys.readouterr().out
+
+
+def test_a_layer_of_bits_chooses_its_space_and_its_switches(capsys):
+    bits = "n8h6w6c64k64r3s3p1:w1a1"
+    assert main(["tune", bits, "--runner", "fake", "--trials", "2", "--set", "counted=1"]) == 0
+    assert "2 trials on fake, bits space" in capsys.readouterr().out
+    assert main(["tune", bits, "--runner", "fake", "--set", "channels=64"]) == 2
+    assert "--set channels: a knob, which the search chooses" in capsys.readouterr().err
+    assert main(["tune", bits, "n8h6w6c32k32r3s3p1", "--runner", "fake", "--set", "counted=1"]) == 2
+    assert "have spaces of several kinds, bits and paper: give --space" in capsys.readouterr().err

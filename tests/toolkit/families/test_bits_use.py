@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from dataclasses import fields
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -19,9 +21,9 @@ from subbyte.families import config_from_dict, config_from_key, family_named, sp
 from subbyte.families.bits.config import BitsConfig
 from subbyte.families.bits.rules import RULES, multiplies_whole, why_not
 from subbyte.families.bits.space import plan_of
-from subbyte.kernel import Kernel
+from subbyte.kernel import Kernel, nvrtc
 from subbyte.kernel.build import machine_code
-from subbyte.kernel.disassemble import sass
+from subbyte.kernel.disassemble import nvdisasm, sass
 from subbyte.kernel.execute import random_operands
 from subbyte.measure.case import Case
 from subbyte.measure.fake import FakeRunner
@@ -48,6 +50,8 @@ REFUSED = [
     ("sizes", SMALL, {"channels": 48}, "tiles: 48 output channels; allowed: 32, 64, 128, 256"),
     ("sizes", SMALL, {"channels": 128}, "tiles: 128 output channels of a layer with 64"),
     ("sizes", "n8h8w8c64k64r3s3p1u2:w1a1", {"run_on": 1}, "tiles: run_on needs stride 1"),
+    ("sizes", "n1h1w5c64k64r3s1p3:w1a1", {"row_parts": 2, "consumers": 1}, "tiles: of 2 parts of rows one"),
+    ("sizes", "n1h1w3c64k64r1s3p9:w1a1", {"row_parts": 2, "consumers": 1}, "tiles: of 2 parts of rows one"),
     ("sizes", SMALL, {"consumers": 4}, "tiles: 4 warpgroups for 1 turns"),
     ("sizes", SMALL, {"tile_rows": 3, "turn_rows": 2}, "tiles: 2 rows of a turn divide those of a block (3)"),
     ("sizes", LAYER, {"tile_rows": 3, "consumers": 3, "stagger": 2}, "tiles: 2 of 3 warpgroups at a time"),
@@ -225,15 +229,46 @@ def loops(text: str) -> list[str]:
     return ["\n".join(lines[labels[to[1]] : number]) for number, to in jumps if to and labels[to[1]] < number]
 
 
+def lines_of(cubin: bytes, instruction: str) -> list[int]:
+    """Of each such instruction the line of the CUDA text that it comes from; of an inlined function the caller's."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "kernel.cubin"
+        file.write_bytes(cubin)
+        text = subprocess.run([nvdisasm()[0], "-c", "-gi", file], capture_output=True, text=True, check=True).stdout
+    found, line = [], 0
+    for one in text.splitlines():
+        if (place := re.search(r'//## File "[^"]*", line (\d+)(?! inlined)', one)) is not None:
+            line = int(place[1])
+        elif re.search(rf"\s{instruction}\s", one):
+            found.append(line)
+    return found
+
+
 @pytest.mark.deep
-def test_windows_are_counted_beside_the_products_not_between_them() -> None:
-    """A warpgroup of its own has the bit counts; the loop with the products has none."""
-    knobs = {"tile_rows": 3, "counted": 1, "consumers": 1}
-    text = sass(Kernel(plan_of(workload(SMALL), BitsConfig().with_values(knobs), ARCHS["sm_90a"])).cubin)
-    bodies = loops(text)
-    product_loop = min((body for body in bodies if "BGMMA" in body), key=len)  # others jump back from behind the end
+@pytest.mark.parametrize(
+    ("spec", "knobs", "counts"),
+    [
+        (SMALL, {"tile_rows": 3, "counted": 1, "consumers": 1}, 12),
+        ("resnet50.stage3@256:w1a1", {"tile_rows": 7, "channels": 128, "consumers": 4, "counted": 1}, 12),
+    ],
+)
+def test_windows_are_counted_beside_the_products_not_between_them(
+    spec: str, knobs: dict[str, Any], counts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A warpgroup of its own has the bit counts, four for each 16 bytes of a pixel; the loop with the products has
+    none, and each count comes from a line of the branch of that warpgroup."""
+    kernel = Kernel(plan_of(workload(spec), BitsConfig().with_values(knobs), ARCHS["sm_90a"]))
+    product_loop = min((body for body in loops(sass(kernel.cubin)) if "BGMMA" in body), key=len)
     assert not re.search(r"\sPOPC", product_loop)
-    assert any(re.search(r"\sPOPC", body) for body in bodies)
+    monkeypatch.setattr(nvrtc, "OPTIONS", {**nvrtc.OPTIONS, "lineinfo": True})
+    cubin, _ = nvrtc.compile_cubin(kernel.cuda, "sm_90a")
+    text = kernel.cuda.splitlines()
+    first = next(number for number, line in enumerate(text, 1) if f"if (warp >= {4 * knobs['consumers']})" in line)
+    last = next(number for number in range(first, len(text)) if re.match(r"  \}", text[number - 1]))
+    places = lines_of(cubin, "POPC")
+    assert len(places) == counts
+    assert all(first < place < last and "popc_b32(" in text[place - 1] for place in places)
+    assert all(not first <= place <= last for place in lines_of(cubin, r"BGMMA\S*"))
 
 
 def test_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -328,7 +363,7 @@ def test_configurations_are_read_back() -> None:
         ("resnet50.stage2@64:w1a4", "an int4 kernel (w4a4:signed.unsigned) holds these values too and needs"),
         ("resnet50.stage2@8:w2a4", "an int4 kernel (w4a4:signed.unsigned) holds these values too and needs"),
         ("resnet50.stage3@64:w1a4", ""),  # faster than the int4 kernel
-        ("n8h4w4c64k64r3s3p1:w2a3", "; 6 one-bit products for each product: of a large product int8 was faster"),
+        ("n8h4w4c64k64r3s3p1:w2a3", "; 6 one-bit products for each product of values: int8 was faster"),
         ("n8h4w4c64k64r3s3p1:w1a8o1:bipolar.signed", ""),
         ("resnet50.stage3@8:w1a1", ""),
     ],

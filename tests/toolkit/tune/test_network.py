@@ -14,6 +14,7 @@ from subbyte.measure.fake import FakeRunner
 from subbyte.records.result import Failed, Measured
 from subbyte.tune import Landscape, NetworkReport, Study, network_layers, read_log, start_tuning, tune, tune_network
 from subbyte.tune.allocation import LayerState, expected_gain, next_layer, portion_of
+from subbyte.tune.network import is_network
 from subbyte.tune.remeasurement import remeasure
 from subbyte.workload import ConvWorkload
 
@@ -97,6 +98,9 @@ def test_layers_of_a_network_are_counted():
     assert sum(count for _, count in layers) == 53  # 1 + 3*16 + 4 shortcuts
     assert {workload.n for workload, _ in layers} == {4}
     assert sum(count for _, count in network_layers("vgg16")) == 13
+    planes = network_layers("resnet50@4:w1a1")
+    assert [(one.precision.text, count) for one, count in planes] == [("w1a1", count) for _, count in layers]
+    assert is_network("resnet50:w1a1")
     with pytest.raises(InvalidInput, match=r"no network; networks: .*resnet50"):
         network_layers("resnet50.stage2@8")
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from subbyte.device.arch import arch
-from subbyte.errors import BrokenRecord, InvalidInput
+from subbyte.errors import BrokenRecord, InvalidInput, Unsupported
 from subbyte.families.registry import families
-from subbyte.families.search import space
+from subbyte.families.search import space, usual_kind
 from subbyte.kernel.build import _plan_key
 from subbyte.kernel.coverage import covered
 from subbyte.kernel.recommended import recommendation
@@ -19,7 +19,7 @@ from subbyte.measure.fake import FakeRunner
 from subbyte.measure.replay import ReplayRunner
 from subbyte.records.describe import describe_workload, workload_from_dict
 from subbyte.records.landscape import find_landscape
-from subbyte.tune import Landscape, Study, read_log
+from subbyte.tune import Landscape, Study, read_log, tune
 from subbyte.workload import gemm, workload
 
 SPEC = "n8h14w14c64k64r3s3p1"
@@ -95,6 +95,32 @@ def test_a_space_of_other_operands_holds_nothing():
         assert "operands: these kernels" in made.hopeless
         assert len(made.valid) == 0
         assert set(made.refused) == {"operands"}
+
+
+@pytest.mark.parametrize(
+    ("layer", "target", "kind"),
+    [
+        (SPEC, "sm_90a", "paper"),
+        (SPEC, "sm_75", "paper"),
+        (f"{SPEC}:w1a1", "sm_90a", "bits"),
+        (f"{SPEC}:w2a3", "sm_90a", "bits"),
+        (f"{SPEC}:w1a2", "sm_80", "bmma"),
+        (f"{SPEC}:{SPARSE}", "sm_90a", "wgmma-2of4"),
+        ("gemm8192:w1a1", "sm_90a", "bits-ring"),
+        ("n8h2w2c3k8r1s1:w1a1", "sm_90a", "bits"),
+    ],
+)
+def test_a_layer_is_searched_in_a_space_of_its_own_operands(layer, target, kind):
+    one = workload(layer)
+    assert usual_kind(one, arch(target)) == kind
+    assert space(one, target).kind == kind
+
+
+def test_a_tuning_takes_each_layers_own_space():
+    report = tune([INT4, OTHERS[1]], "fake", trials=2)
+    assert [record.header["space"]["kind"] for record in report.records] == ["paper", "bits"]
+    with pytest.raises(Unsupported, match=r"the bits family covers it: kind='bits' \(--space bits\)"):
+        tune(OTHERS[1], "fake", trials=2, kind="paper")
 
 
 def test_a_log_is_not_resumed_for_other_types(make_space, tmp_path):

@@ -1,4 +1,4 @@
-"""``subbyte tune``: search the best configuration, on this GPU or on recorded landscapes."""
+"""``subbyte tune``: search for the best configuration, on this GPU or on recorded landscapes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from subbyte.cli.arguments import (
     add_arch_argument,
     add_sparsity_argument,
     add_workloads_argument,
-    asked_settings,
     command_parser,
     emit_and_save,
     kind_list,
@@ -21,7 +20,7 @@ from subbyte.cli.arguments import (
     seed,
     take_sparsity,
 )
-from subbyte.errors import InvalidInput
+from subbyte.cli.space_arguments import switches
 from subbyte.files import prove_writable
 from subbyte.interrupts import EXIT_CODE, LINE
 from subbyte.streams import is_terminal, say
@@ -37,16 +36,13 @@ DEFAULT_TRIALS = 100
 FALLS_SHORT = 1
 
 
-USUAL_SPACE = "paper"
-
-
 def add_parser(subparsers: Any) -> None:
     """Add the arguments of ``subbyte tune``."""
     parser = command_parser(
         subparsers,
         "tune",
-        "Search the best configuration of each workload, or of all layers of a network. Ctrl-C keeps the best so far; "
-        "--log survives a crash.",
+        "Search for the best configuration of each workload, or of all layers of a network. Ctrl-C keeps the best so "
+        "far; --log survives a crash.",
         "subbyte tune resnet50.stage2@8 --trials 200 --seed 1 --log stage2.jsonl",
     )
     parser.epilog = (
@@ -66,20 +62,21 @@ def add_parser(subparsers: Any) -> None:
         metavar="N",
         type=positive,
         default=8,
-        help="configurations the strategy is asked for at a time (default 8)",
+        help="configurations requested from the strategy at a time (default 8)",
     )
-    add("--log", metavar="FILE", help="append every result to FILE; several workloads get a file each")
-    add("--resume", action="store_true", help="go on with an existing log")
+    add("--log", metavar="FILE", help="append every result to FILE; several workloads get one file each")
+    add("--resume", action="store_true", help="continue an existing log")
     add("--report", metavar="FILE.html", help="write a page with every curve, configuration and failure")
     add("--device", metavar="N", default="0", help="GPU number, several (0,1: side by side) or any; default 0")
     add("--timeout", metavar="S", type=seconds, help="seconds a candidate may take on the GPU (default 20)")
     add("--top-k", metavar="N", type=natural_number,
         help="top-k re-measurement: the N fastest again, side by side (default 5; made-up times: 0)")  # fmt: skip
     add("--finalists", dest="top_k", type=natural_number, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
-    add("--store", metavar="FILE", help="where the best is remembered (default: the usual store; off: nowhere)")
+    add("--store", metavar="FILE", help="where the best is stored (default: the usual store; off: nowhere)")
     add("--landscape", metavar="FILE", help="replay this landscape (a file or a shipped name)")
     add("--space", metavar="KIND",
-        help=f"{kind_list()}; default {USUAL_SPACE}, with --sparsity that of kernels that skip such zeros")  # fmt: skip
+        help=f"{kind_list()}; default that of the layer: paper, of bit planes bits, with --sparsity that of kernels "
+             "that skip such zeros")  # fmt: skip
     add_arch_argument(parser, default=None)
     add("--set", metavar="SWITCH=VALUE", dest="settings", action="append", default=[],
         help="a switch of the whole space, such as layout=nhwc; several may follow")  # fmt: skip
@@ -91,7 +88,7 @@ def _indented(text: str) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Tune, print the report; 1 when a workload has no working configuration, 130 after Ctrl-C."""
-    from subbyte.families.registry import kind_named, space_of_zeros
+    from subbyte.families.registry import kind_named, space_of_zeros, usual
     from subbyte.measure.runner import parse_device
     from subbyte.tune import tune
     from subbyte.tune.network import is_network
@@ -99,18 +96,18 @@ def run(args: argparse.Namespace) -> int:
     parse_device(args.device)
     take_sparsity(args)
     if args.space is None:
-        args.space = space_of_zeros(args.sparsity) or USUAL_SPACE
+        args.space = space_of_zeros(args.sparsity)
     if args.report is not None:
         prove_writable(args.report, "report", parents=True)
-    kind, family = kind_named(args.space)
+    kind, family = kind_named(args.space) if args.space is not None else ("", usual())
     if family.slow_to_list and kind in family.parts and is_terminal():
         say(f"subbyte: listing the {kind} space, up to a minute for each layer")
     network = len(args.workloads) == 1 and is_network(args.workloads[0]) and not args.landscape
     with _progress(args.trials, args.workloads[0] if network else "") as callback:
         report = tune(
             args.workloads, args.runner, args.strategy, args.trials, args.seed, args.log, args.resume,
-            arch=args.arch, kind=args.space, fixed=_switches(args), landscape=args.landscape, batch=args.batch,
-            callbacks=[callback] if callback else [], device=args.device, timeout=args.timeout,
+            arch=args.arch, kind=args.space, fixed=switches(args, args.workloads), landscape=args.landscape,
+            batch=args.batch, callbacks=[callback] if callback else [], device=args.device, timeout=args.timeout,
             top_k=args.top_k, store=args.store,
         )  # fmt: skip
     for line in _left_out(report.skipped):
@@ -145,20 +142,6 @@ def _text(report: TuningReport) -> str:
     if whole:
         lines.append(f"{network}  {whole:.2f} us for the {len(report.records)} tuned layers, as often as they occur")
     return "\n".join(lines)
-
-
-def _switches(args: argparse.Namespace) -> dict[str, Any]:
-    """``--set`` names switches here; the knobs are what is searched."""
-    from subbyte.families.registry import kind_named
-
-    family = kind_named(args.space)[1]
-    asked = {knob.lower().replace("-", "_"): value for knob, value in asked_settings(args).items()}
-    held = family.held({})
-    for name in asked:
-        if name in family.names and name not in held:
-            raise InvalidInput(f"--set {name}: a knob, which the search chooses; switches to hold: {', '.join(held)}")
-    chosen = family.plain.with_values(asked)
-    return {name: getattr(chosen, name) for name in asked}
 
 
 def _summary(row: dict[str, Any]) -> str:

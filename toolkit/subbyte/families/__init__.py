@@ -16,7 +16,7 @@ from subbyte.families.registry import (
     family_of,
     register,
 )
-from subbyte.families.search import space
+from subbyte.families.search import space, usual_kind
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.single.config import SingleTileConfig
@@ -44,6 +44,7 @@ __all__ = [
     "family_of",
     "register",
     "space",
+    "usual_kind",
 ]
 
 

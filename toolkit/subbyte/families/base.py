@@ -95,6 +95,11 @@ class Family(FormerNames, ABC):
     """The configurations of its kernels; the first is the usual one."""
     kinds: ClassVar[Mapping[str, str]]
     """Kinds of spaces, with one line each."""
+
+    def kind_of(self, workload: ConvWorkload, arch: Arch) -> str:
+        """The kind of space that is searched for a layer where none is named."""
+        return next(iter(self.kinds))
+
     old_kinds: ClassVar[Mapping[str, str]] = {}
     """Kinds of earlier versions, with the one that takes their place."""
     parts: ClassVar[Mapping[str, tuple[str, ...]]] = {}

@@ -6,11 +6,9 @@ from subbyte.arguments import checked
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.families.registry import asked_families
+from subbyte.families.shared.reasons import OTHER_OPERANDS
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
-
-OTHER_OPERANDS = "operands:"
-"""How the reason of a family begins whose kernels compute operands of other types."""
 
 
 @checked

@@ -90,11 +90,14 @@ class GpuPlace:
         """Its machine code is loaded now, and stays."""
         from subbyte.gpu.loaded import LoadedLaunch
 
-        return LoadedLaunch(self.device, program.cubin, program.launch).quick()
+        cubin = program.cubin
+        with self.device.unmoved():
+            return LoadedLaunch(self.device, cubin, program.launch).quick()
 
     def keep(self, words: NDArray[Any]) -> tuple[int, object]:
         """A copy in memory of the GPU, complete when this returns."""
-        buffer = _Owned(self.device.upload(np.ascontiguousarray(words)))
+        with self.device.unmoved():
+            buffer = _Owned(self.device.upload(np.ascontiguousarray(words)))
         return buffer.held.pointer, buffer
 
 
@@ -105,7 +108,8 @@ class _Owned:
         self.held = held
 
     def __del__(self) -> None:
-        with suppress(Exception):  # of a driver that has ended before us, too
+        with suppress(Exception), self.held.device.unmoved():  # of a driver that has ended before us, too
+            self.held.device.activate()  # the thread that drops it may have no context, and the driver needs one
             self.held.free()
 
 

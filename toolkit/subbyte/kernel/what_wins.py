@@ -36,8 +36,8 @@ def what_wins(plan: Plan, arch: Arch, recorded: Mapping[str, Mapping[str, Any]])
         of, on = ("", "") if held[0] == INT4.activations else (" (w4a4:signed.unsigned)", " on int4 values")
         return f"; an int4 kernel{of} holds these values too and needs {other['microseconds']:.2f} us (recorded{on})"
     if products >= MANY and not plan.atom.name.startswith(BYTES):
-        many = f"{products} one-bit products for each product"
-        return f"; {many}: of a large product int8 was faster from {MANY} on (recorded)"
+        many = f"{products} one-bit products for each product of values"
+        return f"; {many}: int8 was faster from {MANY} on in a product of 4,096 x 4,096 x 4,096 (recorded)"
     return ""
 
 

@@ -27,8 +27,9 @@ from subbyte.tune.record import best_of
 from subbyte.tune.remeasurement import Remeasurement, default_top_k, remeasure
 from subbyte.tune.sources import DEFAULT_TRIALS, Sources, log_path
 from subbyte.tune.study import Callback, Stop, Study
-from subbyte.workload import NETWORKS, ConvWorkload
+from subbyte.workload import DEFAULT_BATCH, NETWORKS, ConvWorkload
 from subbyte.workload import workloads as parse_workloads
+from subbyte.workload.parse import split_text
 
 WARM_STARTS = 3
 """Most configurations a layer takes over from others."""
@@ -52,8 +53,8 @@ class _Layer:
 
 
 def is_network(given: object) -> bool:
-    """Whether a text names a network, such as ``resnet50@8``."""
-    return isinstance(given, str) and given.strip().lower().partition("@")[0] in NETWORKS
+    """Whether a text names a network, such as ``resnet50@8`` or ``resnet50@8:w1a1``."""
+    return isinstance(given, str) and given.strip().lower().partition(":")[0].partition("@")[0] in NETWORKS
 
 
 @checked
@@ -61,10 +62,10 @@ def network_layers(network: str) -> list[tuple[ConvWorkload, int]]:
     """Distinct layers of a network with how often each occurs. Raises InvalidInput for what is no network."""
     if not is_network(network):
         raise InvalidInput(f"{network!r} is no network; networks: {', '.join(NETWORKS)}, with a batch as in resnet50@8")
-    distinct = parse_workloads(network)
-    counts = dict.fromkeys(distinct, 0)
-    for layer in NETWORKS[network.strip().lower().partition("@")[0]]:
-        counts[layer.workload(distinct[0].n)] += layer.count
+    name, batch, precision = split_text(network)
+    counts = dict.fromkeys(parse_workloads(network), 0)
+    for layer in NETWORKS[name]:
+        counts[layer.workload(batch or DEFAULT_BATCH, precision)] += layer.count
     return list(counts.items())
 
 
@@ -80,7 +81,7 @@ def tune_network(
     resume: bool = False,
     *,
     arch: str | None = None,
-    kind: str = "paper",
+    kind: str | None = None,
     fixed: Mapping[str, Any] | None = None,
     batch: int = 8,
     callbacks: Sequence[Callback] = (),

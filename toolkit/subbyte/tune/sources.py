@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from subbyte.device.arch import Arch
+from subbyte.device.arch import arch as arch_named
 from subbyte.errors import InvalidInput, MissingDependency, Unsupported, did_you_mean, shown
+from subbyte.families import usual_kind
 from subbyte.families.registry import families, family_of_kind, kind_named
 from subbyte.files import slug
 from subbyte.measure.replay import ReplayRunner
@@ -34,7 +36,7 @@ class Sources(ExitStack):
         self,
         runner: str | Runner,
         arch: str | None,
-        kind: str,
+        kind: str | None,
         fixed: Mapping[str, Any] | None,
         given: Landscape | None,
         device: int | str | Sequence[int] = 0,
@@ -42,7 +44,9 @@ class Sources(ExitStack):
     ) -> None:
         super().__init__()
         if runner not in RUNNERS if isinstance(runner, str) else not hasattr(runner, "run"):
-            raise InvalidInput(f"unknown runner {shown(runner)}: {did_you_mean(runner, RUNNERS)}, or a Runner")
+            raise InvalidInput(
+                f"unknown runner {shown(runner)}: {did_you_mean(runner, RUNNERS)} (in Python also a Runner)"
+            )
         if given is not None and not replayed(runner):
             raise InvalidInput("a landscape goes with the runner replay")
         self._runner, self._given = runner, given
@@ -53,14 +57,25 @@ class Sources(ExitStack):
 
     def of(self, workload: ConvWorkload) -> tuple[Runner, SpaceLike]:
         """Runner and space of a workload. Raises Unsupported, MissingDependency with the reason."""
-        source = self._shared or _choose(self._runner, workload, self._arch, self._kind, self._fixed, self._given)
+        source = self._shared or self._chosen(workload)
         if isinstance(source, str):
             source = self._shared = self.enter_context(_open(source, self._device, self._timeout))
-        return source, _space(workload, source, self._arch, self._kind, self._fixed)
+        if isinstance(source, ReplayRunner):
+            return source, _recorded(source, self._fixed)
+        arch = self._arch or getattr(source, "arch", None) or DEFAULT_ARCH
+        return source, _space(workload, arch, self._kind_of(workload, arch), self._fixed)
+
+    def _chosen(self, workload: ConvWorkload) -> Runner | str:
+        kind = self._kind_of(workload, self._arch) if self._given is None else ""
+        return _choose(self._runner, workload, self._arch, kind, self._fixed, self._given)
+
+    def _kind_of(self, workload: ConvWorkload, arch: str | None) -> str:
+        """The kind of space asked for, else that of the layer."""
+        return usual_kind(workload, arch_named(arch or DEFAULT_ARCH)) if self._kind is None else self._kind
 
     def not_covered(self, workload: ConvWorkload) -> str | None:
         """Why no kernel of the kind of space asked for covers a workload; None when one does."""
-        return not_covered(workload, self._arch or DEFAULT_ARCH, self._kind)
+        return not_covered(workload, self._arch or DEFAULT_ARCH, self._kind_of(workload, self._arch))
 
     @staticmethod
     def optimum(runner: Runner, workload: ConvWorkload) -> dict[str, float]:
@@ -134,30 +149,30 @@ def _open(name: str, device: int | str | Sequence[int] = 0, timeout: float | Non
     return CudaRunner(device, timeout=timeout)
 
 
-def _space(
-    workload: ConvWorkload, runner: Runner, arch: str | None, kind: str, fixed: Mapping[str, Any] | None
-) -> SpaceLike:
+def _space(workload: ConvWorkload, arch: str, kind: str, fixed: Mapping[str, Any] | None) -> SpaceLike:
     from subbyte.families import space
 
-    if isinstance(runner, ReplayRunner):
-        recorded = runner.landscape.header["space"]
-        family = family_of_kind(recorded["kind"])
-        if family is None or family.slow_to_list:  # a foreign kernel, or a part of a space
-            return space_of(runner.landscape)
-        wanted = family.held(fixed or {})
-        for name in fixed or {}:
-            if recorded["fixed"].get(name) != wanted[name]:
-                raise InvalidInput(
-                    f"{name}={wanted[name]!r}: landscape {runner.landscape.name} was recorded with "
-                    f"{name}={recorded['fixed'].get(name)!r}; choose another landscape or runner"
-                )
-        arch, kind, fixed = recorded["arch"], recorded["kind"], recorded["fixed"]
-    else:
-        arch = arch or getattr(runner, "arch", None) or DEFAULT_ARCH
-        found = space(workload, arch, kind, **(fixed or {}))
-        require_covered(workload, arch, kind)
-        return found
-    today = space(workload, arch or DEFAULT_ARCH, kind, **(fixed or {}))
+    found = space(workload, arch, kind, **(fixed or {}))
+    require_covered(workload, arch, kind)
+    return found
+
+
+def _recorded(runner: ReplayRunner, fixed: Mapping[str, Any] | None) -> SpaceLike:
+    """The space of a landscape. Raises InvalidInput for a switch that it was recorded without."""
+    from subbyte.families import space
+
+    recorded = runner.landscape.header["space"]
+    family = family_of_kind(recorded["kind"])
+    if family is None or family.slow_to_list:  # a foreign kernel, or a part of a space
+        return space_of(runner.landscape)
+    wanted = family.held(fixed or {})
+    for name in fixed or {}:
+        if recorded["fixed"].get(name) != wanted[name]:
+            raise InvalidInput(
+                f"{name}={wanted[name]!r}: landscape {runner.landscape.name} was recorded with "
+                f"{name}={recorded['fixed'].get(name)!r}; choose another landscape or runner"
+            )
+    today = space(runner.landscape.workload, recorded["arch"], recorded["kind"], **recorded["fixed"])
     # A space that has grown since (knobs, values) is no longer what was recorded: then what was recorded is searched.
     return today if today.hash == runner.landscape.space_hash else space_of(runner.landscape)
 

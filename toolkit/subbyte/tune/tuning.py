@@ -37,7 +37,7 @@ def tune(
     resume: bool = False,
     *,
     arch: str | None = None,
-    kind: str = "paper",
+    kind: str | None = None,
     fixed: Mapping[str, Any] | None = None,
     landscape: Landscape | str | os.PathLike[str] | None = None,
     batch: int = 8,
@@ -54,7 +54,9 @@ def tune(
     times), a Runner, or ``auto``: cuda where there is a GPU, else replay where a landscape is shipped. ``trials``
     counts the results of each study, those resumed included; None means the whole space. With several workloads each
     study writes its own log, ``FILE`` with the workload before its last suffix. Ctrl-C ends the tuning and keeps the
-    best. ``fixed`` sets switches of the space (``{"layout": "nhwc"}``); a given landscape brings its own.
+    best. ``kind`` names the kind of space; by default it is the layer's own (:func:`subbyte.families.usual_kind`):
+    ``paper`` of int4, ``bits`` of bit planes on Hopper. ``fixed`` sets its switches (``{"layout": "nhwc"}``); a given
+    landscape brings its own.
 
     A single network (``resnet50@8``) is tuned as a whole: ``trials`` is then what all its layers get together, spent
     where it pays (:func:`subbyte.tune.network.tune_network`), and the report is a NetworkReport.

@@ -40,7 +40,7 @@ def workload(given: str | ConvWorkload) -> ConvWorkload:
     """
     if isinstance(given, ConvWorkload):
         return given
-    name, batch, precision = _split(given)
+    name, batch, precision = split_text(given)
     if name in NETWORKS:
         first = NETWORKS[name][1].name
         raise InvalidInput(
@@ -74,13 +74,13 @@ def workloads(given: str | ConvWorkload | Iterable[str | ConvWorkload]) -> Workl
 
 def _expand(given: str | ConvWorkload) -> list[ConvWorkload]:
     if isinstance(given, str):
-        name, batch, precision = _split(given)
+        name, batch, precision = split_text(given)
         if name in NETWORKS:
             return [layer.workload(batch or DEFAULT_BATCH, precision) for layer in NETWORKS[name]]
     return [workload(given)]
 
 
-def _split(given: object) -> tuple[str, int | None, Precision]:
+def split_text(given: object) -> tuple[str, int | None, Precision]:
     """(name in lower case, batch or None, types of the operands). Raises InvalidInput for a batch that is no positive
     integer and for types that do not exist."""
     if not isinstance(given, str):

@@ -89,6 +89,12 @@ class BitsFamily(Family):
             return None
         return space.check(0) or "no configuration of the bits family fits"
 
+    def kind_of(self, workload: ConvWorkload, arch: Arch) -> str:
+        """That of the kernel estimated fastest: a ring's for deep matrix products."""
+        if ring_space(self, workload, arch, {}).hopeless:
+            return KIND
+        return RING if isinstance(next(iter(_candidates(workload, arch)), None), RingConfig) else KIND
+
     def usual_plan(self, workload: ConvWorkload, config: Configuration, arch: Arch) -> BitsPlan:
         """The plan that gives the workload's output type."""
         return plan_of(workload, cast(BitsConfig, config), arch)

@@ -93,6 +93,11 @@ def _parts_of_rows(plan: BitsPlan) -> str | None:
         return "tiles: parts of rows (row_parts) go neither with run_on nor with counted"
     if config.row_parts * plan.row_tiles - ceil_div(plan.view.q, TILE_PIXELS) >= plan.row_tiles:
         return f"tiles: {config.row_parts} parts of rows with {plan.view.q} outputs, in tiles of {TILE_PIXELS}"
+    starts = (
+        part * plan.row_tiles * TILE_PIXELS * plan.view.stride - plan.view.pad for part in range(config.row_parts)
+    )
+    if any(start >= plan.view.w or start + plan.pitch <= 0 for start in starts):
+        return f"tiles: of {config.row_parts} parts of rows one reads padding alone, no pixel of the image"
     return None
 
 

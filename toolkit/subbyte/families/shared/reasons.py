@@ -8,6 +8,8 @@ from typing import TypeVar
 
 Planned = TypeVar("Planned")
 
+OTHER_OPERANDS = "operands:"
+"""How the reason of a family begins whose kernels compute operands of other types."""
 _SERIALIZED = re.compile(r"wgmma\.mma_async instructions are serialized(?: due to (.*?) (?:in|for) the function)?")
 """What the CUDA assembler says when it waits behind every wgmma, with its reason (messages C7510 to C7520)."""
 
