@@ -62,7 +62,7 @@
     }
   }
 
-  // Sideways: the page, and what scrolls inside it.
+  // Sideways: the page, and what scrolls inside it. Panes of code (class sideways) keep their lines, as editors do.
   if (document.documentElement.scrollWidth > innerWidth) report("sideways", "the page is wider than its window");
   for (const element of [root, ...root.querySelectorAll("*")]) {
     if (element.ownerSVGElement || element.closest(".sideways") || element.scrollWidth <= element.clientWidth + 1) continue;

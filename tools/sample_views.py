@@ -32,6 +32,19 @@ VIEWS = {
     ".sb-origin": "LayerOrigin('resnet50.stage5@8')",
 }
 """How each view is made, by the class of its root element in a page."""
+PANELS = {
+    "tiling explorer": ("TilingExplorer()", ".sb-tiling-svg"),
+    "duplicate explorer": ("DuplicateExplorer()", ".sb-map-svg"),
+    "layout explorer": ("LayoutExplorer()", ".sb-access-svg"),
+    "kernel explorer": ("KernelExplorer('n8h7w7c32k32r3s3p1')", ".sb-reader .pane code"),
+    "kernel editor": ("KernelEditor(KERNEL)", ".sb-reader .pane code"),
+    "laboratory": ("KernelLab('n8h7w7c32k32r3s3p1')", ".widget-dropdown"),
+    "tuner": ("LayerTuner()", ".sb-origin-svg"),
+    "workbench": ("workbench('resnet50.stage5@8', RECORD)", ".sb-tiling-svg"),
+    "ablation": ("plot(ABLATION)", ".main-svg"),
+    "side by side": ("analysis.side_by_sides()[-1].plot()", ".main-svg"),
+}
+"""Views with controls of ipywidgets, which need a kernel, and charts: what shows them, and what is waited for."""
 START = """import os, psutil, subbyte
 from subbyte.measure.replay import ReplayRunner
 from subbyte import analysis, space, sparse

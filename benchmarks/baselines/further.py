@@ -8,8 +8,10 @@ quickly; then the layout NC/32HW32. The fastest of each kind and our kernel (``r
 sampled in turns, in two runs with graphs of their own. The record is written after every layer; started again, the
 program goes on with the layers that it lacks.
 
-Some drawn knobs give a plan that touches memory which is not its own, and no other work of the process comes through
-after that. So each layer has a process of its own; when one ends so, another does the layer without that plan.
+Some drawn knobs give a plan that does not end, or that touches memory which is not its own, and no other work of the
+process comes through after that. So each layer has a process of its own, which notes each plan before it begins
+(``RECORD.tried``); when one ends so or takes too long, the next goes on behind that plan. Of an engine with three such
+plans no more are drawn.
 """
 
 from __future__ import annotations
@@ -21,7 +23,6 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from benchmarks.baselines.plans import QUICK
 from benchmarks.baselines.rounds import LOST, STAGES, said
 from benchmarks.baselines.rounds_record import RUNS, results, run_of, write_record
 from benchmarks.baselines.sides import Side, absence, nbytes_of, our_side
+from benchmarks.baselines.tried import ENDLESS, FATAL, Log, Tried, watch
 from benchmarks.baselines.vectored import REORDERED, SIDE, vectored_side
 from benchmarks.shared import kernel_pack
 from benchmarks.shared.command import again, answering, parser_of
@@ -50,23 +52,14 @@ from subbyte.workload import workloads
 
 FORMAT = "subbyte-further-baselines"
 LISTED, DRAWN = "cuDNN int8 to int8, listed by heuristics", "cuDNN int8 to int8, engine with drawn knobs"
-FATAL = "reads or writes memory that is not its own: left out by name"
-MOST_FATAL = 12
-"""After so many plans of a layer that end the GPU's context it is given up."""
+FATAL_OF_ENGINE = 3
+"""After so many plans that end the GPU's context no more of an engine are drawn."""
+MOST_FATAL = 40
+"""After so many of a layer it is given up."""
 FAR = 4.0
 """Beyond so many times the fastest plan, the older interface is timed quickly and not in turns."""
 BEST = 2
 """Plans of each kind that are sampled in turns."""
-
-
-@dataclass(frozen=True)
-class Tried:
-    """A plan that ran and was right: its kind, a name, its index in the graph, the quick time."""
-
-    kind: str
-    name: str
-    index: int
-    microseconds: float
 
 
 Knobs = dict[Any, range]
@@ -98,25 +91,24 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seconds", type=float, default=1e6, help="begins no layer after so long")
     parser.add_argument("--device", type=int, default=0)
     parser.add_argument("--layer", help=argparse.SUPPRESS)
-    parser.add_argument("--without", nargs="*", default=[], help=argparse.SUPPRESS)
     args = parser.parse_args(arguments)
     if args.drawn < 1:
         raise InvalidInput(f"--drawn {args.drawn}: at least 1 is needed")
-    args.trying = args.out.with_name(f"{args.out.name}.trying")
+    args.tried = args.out.with_name(f"{args.out.name}.tried")
     if args.layer:
         return one_layer(args)
     end = time.monotonic() + args.seconds
     unfinished = 0
     for workload in workloads(STAGES if args.cells == ["stages"] else args.cells):
-        fatal: list[str] = []
-        code = LOST
-        while code == LOST and len(fatal) < MOST_FATAL and time.monotonic() < end:
-            words = again("baselines further", arguments, "--layer", workload.label, "--without", *fatal)
-            code = subprocess.run(words).returncode
-            if code == LOST:
-                fatal.append(args.trying.read_text(encoding="utf-8"))
+        code: int | None = LOST
+        fatal = 0
+        while code in (LOST, None) and fatal <= MOST_FATAL and time.monotonic() < end:
+            child = subprocess.Popen(again("baselines further", arguments, "--layer", workload.label))
+            code = watch(child, args.tried, workload.spec)
+            fatal += code in (LOST, None)
         unfinished += code != 0
-    args.trying.unlink(missing_ok=True)
+    if not unfinished:
+        args.tried.unlink(missing_ok=True)
     return int(unfinished > 0)
 
 
@@ -154,14 +146,14 @@ def cell_of(
     wl, case = kernel.workload, GpuCase(kernel.workload)
     cell: dict[str, Any] = {"workload": wl.label, "spec": wl.spec, "batch": wl.n, "asked": [], "runs": []}
     absent: list[dict[str, str]] = []
-    best: list[Tried] = []
+    best: list[tuple[Tried, int]] = []
     with ExitStack() as stack:
         sides = [our_side(stack, kernel, case, device)]
         try:
             opened = stack.enter_context(open_graph(case, torch_device, FORM))
             best, cell["tried"] = search(opened, case, torch_device, args)
-            for one in best:
-                launch = opened.launcher(one.index)
+            for one, index in best:
+                launch = opened.launcher(index)
                 about = {"side": one.kind, "plan": one.name, "epilogue": FORM.epilogue,
                          "error": opened.checked(launch, case), "counts": None, "chain_how": None}  # fmt: skip
                 nbytes = sum(map(nbytes_of, (opened.x, opened.w, opened.y)))
@@ -176,7 +168,7 @@ def cell_of(
             except Exception as error:
                 absent.append(absence(SIDE, how, error))
                 continue
-            if cell["vectors"][how] < FAR * min((one.microseconds for one in best), default=0.0):
+            if cell["vectors"][how] < FAR * min((one.microseconds or 0.0 for one, _ in best), default=0.0):
                 sides.append(side)
         for number in range(1, RUNS + 1):
             cell["runs"].append(one_run(number, sides, absent, wl.spec, device))
@@ -201,51 +193,57 @@ def one_run(
 
 def search(
     opened: OpenGraph, case: Case, device: TorchDevice, args: argparse.Namespace
-) -> tuple[list[Tried], dict[str, Any]]:
-    """The fastest plans of each kind, and what was tried: counts, failures, all quick times. Raises FatalPlan."""
+) -> tuple[list[tuple[Tried, int]], dict[str, Any]]:
+    """The fastest plans of each kind with their indices, and what was tried: counts, failures, all quick times.
 
-    def attempt(kind: str, name: str, build: Callable[[], int]) -> list[Tried]:
-        if name in args.without:
-            failed[FATAL] = failed.get(FATAL, 0) + 1
-            return []
-        args.trying.write_text(name, encoding="utf-8")
+    Raises FatalPlan.
+    """
+    log = Log(args.tried, case.workload.spec)
+    builders: dict[str, Callable[[], int]] = {}
+
+    def attempt(kind: str, name: str, engine: int = -1) -> None:
+        if name in log.known:
+            return
+        log.write(Tried(kind, name, engine))
         try:
-            index = build()
-            launch = opened.launcher(index)
+            launch = opened.launcher(builders[name]())
             opened.checked(launch, case)
-            return [Tried(kind, name, index, time_launch(device, launch, QUICK).microseconds)]
+            log.write(Tried(kind, name, engine, time_launch(device, launch, QUICK).microseconds))
+            return
         except Exception as error:
             reason = f"{kind}: {type(error).__name__}: {error}"[:160]
-            failed[reason] = failed.get(reason, 0) + 1
         try:
             device.synchronize()
         except Exception:
             raise FatalPlan from None
-        return []
+        log.write(Tried(kind, name, engine, None, reason))
 
     listed = {name: index for index, name in reversed(list(enumerate(opened.names)))}
-    found: list[Tried] = []
-    failed: dict[str, int] = {}
+    builders |= {name: partial(built, opened, index) for name, index in listed.items()}
     end = time.monotonic() + args.layer_seconds / 2
-    for name, index in listed.items():
-        if time.monotonic() < end or not found:
-            found += attempt(LISTED, name, partial(built, opened, index))
+    for name in listed:
+        if time.monotonic() < end or not log.of(LISTED):
+            attempt(LISTED, name)
     engines = opened.engines()
-    end = time.monotonic() + args.layer_seconds
-    drawn = 0
+    end = time.monotonic() + args.layer_seconds / 2
     for engine, knobs in choices(engines, random.Random(case.workload.spec), args.drawn):
-        if time.monotonic() > end:
-            break
-        drawn += 1
         name = f"engine {engine}, " + ", ".join(f"{short(knob)} {value}" for knob, value in knobs.items())
-        found += attempt(DRAWN, name, partial(opened.add, engine, knobs))
-    found.sort(key=lambda one: one.microseconds)
-    best = [one for kind in (LISTED, DRAWN) for one in [one for one in found if one.kind == kind][:BEST]]
+        builders[name] = partial(opened.add, engine, knobs)
+        if time.monotonic() < end and log.fatal(engine) < FATAL_OF_ENGINE:
+            attempt(DRAWN, name, engine)
+    best = [(one, builders[one.name]()) for kind in (LISTED, DRAWN) for one in log.of(kind)[:BEST]]
+    failed: dict[str, int] = {}
+    for one in log.known.values():
+        if one.failed:
+            reason = f"{one.kind}: {one.failed}" if one.failed in (FATAL, ENDLESS) else one.failed
+            failed[reason] = failed.get(reason, 0) + 1
     tried = {
-        "listed": len(listed), "drawn": drawn, "failed": failed,
+        "listed": len(listed), "drawn": sum(one.kind == DRAWN for one in log.known.values()), "failed": failed,
+        "given_up": [str(engine) for engine in engines if log.fatal(engine) >= FATAL_OF_ENGINE],
         "engines": {str(engine): {short(knob): [allowed.start, allowed.stop - 1, allowed.step]
                                   for knob, allowed in knobs.items()} for engine, knobs in engines.items()},
-        "right": [[one.kind, one.name, round(one.microseconds, 3)] for one in found],
+        "right": [[one.kind, one.name, round(one.microseconds or 0.0, 3)]
+                  for kind in (LISTED, DRAWN) for one in log.of(kind)],
     }  # fmt: skip
     return best, tried
 

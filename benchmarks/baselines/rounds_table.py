@@ -68,10 +68,11 @@ def stages(path: Path) -> str:
         verdicts = Counter(one["verdict"] for one in record["results"])
         title = (
             f"The 3x3 stages of ResNet-50 on one {record['gpu']['name']}, in microseconds with 95 % intervals. Ours is "
-            "the kernel that `subbyte.compile` takes; beside it the fastest plans that our searches of cuDNN (fp16, "
-            "bf16, fp8, int8) and of CUTLASS's int8 convolutions found. Sides sampled in turns, two runs, CUDA-graph "
-            "replay, tensors in the L2 where they fit, random data, every answer compared with the exact one. Of all "
-            f"{len(record['results'])} layers measured so {verdicts['ahead']} are ahead, {verdicts['behind']} behind."
+            "the kernel that `subbyte.compile` takes; the baseline is the fastest plan that our searches of cuDNN "
+            "(fp16, bf16, fp8, int8) and of CUTLASS's int8 convolutions found. Sides sampled in turns, two runs, "
+            "CUDA-graph replay, tensors in the L2 where they fit, random data, every output compared with the exact "
+            f"one. Of the {len(record['results'])} layers measured this way, ours is ahead in {verdicts['ahead']} and "
+            f"behind in {verdicts['behind']}."
         )
         head = ("layer", "us", "TOPS", peak, "us in a chain", "best baseline us", "which", "ratio", "verdict")
         name = path.name

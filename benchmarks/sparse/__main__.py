@@ -10,6 +10,7 @@ PARTS = [
     "blocks",
     "collect",
     "model",
+    "seconds",
     "densities",
     "steps",
     "limits",

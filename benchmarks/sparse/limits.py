@@ -3,7 +3,9 @@
 Takes the first 2:4 kernel of each cell of a file that ``texts`` wrote. In its text a load or a store gets a condition
 that never holds: it takes its place among the instructions and moves nothing, and all that leads to it stays.
 Multiplications become empty statements. What a kernel computes then means nothing, and only its time is taken.
-Compiles, and times all texts of a cell in turns. ``--print RECORD`` shows a record as a table.
+``--epilogue`` leaves out the arithmetic between sums and packed words instead: what is added to a sum, the
+multiply-add, the packing of two values. Compiles, and times all texts of a cell in turns. ``--print RECORD`` shows a
+record as a table.
 """
 
 from __future__ import annotations
@@ -37,6 +39,25 @@ MOVES: Mapping[str, tuple[str, ...]] = {
 LEFT_OUT = ("", MULTIPLICATIONS, *MOVES, "loads of pixels, stores of pixels",
             "loads of pixels, stores of pixels, turning of outputs")  # fmt: skip
 """Kinds that are left out, several together; "" = none."""
+ARITHMETIC: Mapping[str, tuple[str, str]] = {
+    "additions": (r"(\(\(int\)\w+\[[^\]]+\]\)) \+ added\w*;", r"\1;"),
+    "multiply-adds": (r'asm volatile\("fma\.rn\.f32 [^;]*;" : "=f"\(__d\) : "f"\(__a\)[^;]*;', "__d = __a;"),
+    "packing": (
+        r"\w+cvt_pack\w+\((\w+\[[^\]]+\]), (\w+), (\w+), (\w+\[[^\]]+\])\);",
+        (
+            r'\1 = \4; asm volatile("{ .reg .pred never; setp.ne.u32 never, %2, 0; @never st.shared.b32 [%0], %0; '
+            r'@never st.shared.b32 [%1], %1; }" : : "r"(\2), "r"(\3), "r"((uint)((unsigned long long)Wt_ptr >> 60)));'
+        ),
+    ),
+}
+"""Arithmetic of the epilogue: what each kind looks like in a kernel's text, and what takes its place. Without packing
+the values are still computed, for stores that never happen: no address of the GPU has its upper bits set."""
+OUTPUTS = "stores of outputs"
+REST = ", ".join((*list(MOVES)[1:], *ARITHMETIC, OUTPUTS))
+"""All but multiplications and the weights that they need."""
+EPILOGUE = ("", *ARITHMETIC, ", ".join(ARITHMETIC), f"{MULTIPLICATIONS}, {', '.join(ARITHMETIC)}", MULTIPLICATIONS,
+            OUTPUTS, REST, f"{MULTIPLICATIONS}, {REST}")  # fmt: skip
+"""What ``--epilogue`` leaves out."""
 
 
 def without(text: str, kinds: str) -> str:
@@ -46,6 +67,10 @@ def without(text: str, kinds: str) -> str:
         before = text
         if kind == MULTIPLICATIONS:
             text = re.sub(r'asm volatile\("\{ [^"]*wgmma\.mma_async[^"]*"', 'asm volatile(""', text)
+        if kind == OUTPUTS:
+            text = re.sub(r"(\*\(uint2\*\)\(Out_ptr )", r"if ((unsigned long long)Wt_ptr >> 60) \1", text)
+        if kind in ARITHMETIC:
+            text = re.sub(*ARITHMETIC[kind], text)
         for start in MOVES.get(kind, ()):
             text = re.sub(rf'asm volatile\("({start}[^"\[]*\[(%\d+)\][^"]*)"', _never, text)
         if text == before:
@@ -70,11 +95,11 @@ def chosen(lines: Sequence[str]) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def measure(texts: Path, out: Path, rounds: int) -> int:
-    """Time them."""
+def measure(texts: Path, out: Path, rounds: int, left_out: Sequence[str]) -> int:
+    """Time them without each of these."""
     prove_writable(out)
     entries = [{**one, "without": kinds, "cuda": without(one["cuda"], kinds)}
-               for one in chosen(lines_of(texts)) for kinds in LEFT_OUT]  # fmt: skip
+               for one in chosen(lines_of(texts)) for kinds in left_out]  # fmt: skip
     built = all_compiled([json.dumps(one) for one in entries])
     device, rows = CudaDevice(0), list[dict[str, Any]]()
     for name in dict.fromkeys(one["cell"] for one in entries):
@@ -127,10 +152,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("files", type=Path, nargs="*", metavar="FILE", help="TEXTS OUT")
     parser.add_argument("--print", type=Path, dest="shown", metavar="RECORD")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--epilogue", action="store_true", help="leave out arithmetic of the epilogue")
     asked = parser.parse_args(arguments)
     if asked.shown:
         print("\n".join(table(json.loads(asked.shown.read_text(encoding="utf-8")))))
         return 0
     if len(asked.files) != 2:
         raise InvalidInput(f"{len(asked.files)} files: expected TEXTS and OUT, or --print RECORD")
-    return measure(*asked.files, asked.rounds)
+    return measure(*asked.files, asked.rounds, EPILOGUE if asked.epilogue else LEFT_OUT)

@@ -27,6 +27,7 @@ import subbyte.torch
 from subbyte.files import replace_file
 from subbyte.kernel.convert import packing, quantizing, unpacking
 from subbyte.kernel.convert.build import thresholds
+from subbyte.kernel.operands import activation_words
 from subbyte.kernel.place import place_at
 from subbyte.records.describe import now
 
@@ -45,7 +46,7 @@ def main() -> int:
 
     record = json.loads(given.out.read_text()) if given.out.is_file() else {"device": _device(torch)}
     parts = {"conversions": conversions, "host": host, "conv2d": whole, "module": module,
-             "chain": lambda torch: chain(torch, given.folder)}  # fmt: skip
+             "chain": lambda torch: chain(torch, given.folder), "types": types, "pools": pools}  # fmt: skip
     for name, part in parts.items():
         if name not in record:
             record[name] = part(torch)
@@ -205,6 +206,39 @@ def _whole(torch: Any, name: str) -> dict[str, Any]:
         "device, words to words": device_us(torch, lambda: layer(words)),
         "device, torch fp16": device_us(torch, _half(torch, wl)),
     }  # fmt: skip
+
+
+def types(torch: Any) -> list[dict[str, Any]]:
+    """Layers of other types than int4, each as ``subbyte.compile`` takes it, every element compared: words in and out,
+    and values in and out, whose conversions add and subtract a zero point where there is one; int4 first."""
+    found = [
+        {"name": "int4", **{key: one for key, one in _whole(torch, "stage4").items() if key.startswith("device,")}}
+    ]
+    for name in cases.TYPED:
+        (kernel, _), x, w, requant, right = cases.typed(name)
+        layer, given = kernel.on_device(w, requant), torch.from_numpy(x).cuda()
+        assert np.array_equal(layer(given).cpu().numpy(), right)
+        words = torch.from_numpy(kernel.pack(x, w, requant)["A"].view(np.int32)).cuda()
+        assert torch.equal(layer(words), layer(given, packed=True))
+        found.append({
+            "name": name, "layer": kernel.workload.spec, "kernel": kernel.config.key, "chosen": kernel.reason,
+            "device, words to words": device_us(torch, lambda layer=layer, words=words: layer(words)),
+            "device, values to values": device_us(torch, lambda layer=layer, given=given: layer(given)),
+        })  # fmt: skip
+    return found
+
+
+def pools(torch: Any) -> list[dict[str, Any]]:
+    """Pooling of words of each type, every element compared."""
+    found = []
+    for name in cases.POOLS:
+        kernel, x, right = cases.pooled(name)
+        layer, given = kernel.on_device(), torch.from_numpy(x).cuda()
+        assert np.array_equal(layer(given).cpu().numpy(), right)
+        words = torch.from_numpy(activation_words(kernel.argument("A"), kernel.workload, x).view(np.int32)).cuda()
+        timed = device_us(torch, lambda layer=layer, words=words: layer(words))
+        found.append({"name": name, "pool": kernel.key, "layer": kernel.workload.spec, **timed})
+    return found
 
 
 def module(torch: Any) -> dict[str, Any]:

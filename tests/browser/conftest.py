@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 from real_browser import PATIENCE, CannotStart, Lab, Tab, Watched, find_browser, launch, press_to_paint, slowness
+from sample_views import sample_names, sample_view
 
 expect.set_options(timeout=PATIENCE)
 
@@ -173,6 +175,23 @@ def open_page(papers: tuple[Watched, Watched], tmp_path: Path) -> Iterator[Calla
     pages = Pages(papers[1], tmp_path)
     yield lambda *view, **options: pages.open(*view, **options).page
     pages.check()
+
+
+class Kept:
+    """The page of a view that was made once, in place of the view."""
+
+    def __init__(self, view: Any) -> None:
+        self.page = view.to_html()
+
+    def to_html(self, path: Path) -> None:
+        path.write_text(self.page, encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def kept() -> Callable[[str], Kept]:
+    """The page of each sample view; to make it takes longer than to look at it."""
+    names = cache(sample_names)
+    return cache(lambda selector: Kept(sample_view(selector, names())))
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The views outside of JupyterLab: Notebook 7, Voila, and pages exported without a kernel."""
+"""The views in Notebook 7 and in Voila. What an export to HTML shows is in test_every_view.py."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from subbyte.technique.duplicates import duplicates
 LAYER = "n8h56w56c64k64r3s3p1"
 CELL = f"from subbyte_widgets import DuplicateExplorer\nDuplicateExplorer({LAYER!r}, (1, 4), selected=13)"
 LOADS = "() => document.querySelector('.sb-map-svg [data-loads=full]')?.textContent"
-PICTURES = "(all) => all.map((image) => image.complete && image.naturalWidth)"
 
 
 @pytest.fixture
@@ -77,6 +76,7 @@ def test_notebook_7(watch: Callable[..., Watched], lab: Lab) -> None:
     assert not tab.outside
 
 
+@pytest.mark.deep
 def test_voila(watch: Callable[..., Watched], lab: Lab) -> None:
     tab = watch()
     tab.page.goto(f"{lab.base}/voila/render/{lab.write('voila.ipynb', CELL)}?token={lab.token}")
@@ -85,13 +85,3 @@ def test_voila(watch: Callable[..., Watched], lab: Lab) -> None:
     assert not strange(tab)
     # Voila cannot load the extension that Notebook 7, which is installed beside it here, brings for JupyterLab.
     assert not [line for line in tab.errors if "net::ERR_" not in line and "lab-extension" not in line]
-
-
-def test_a_committed_notebook_exported_as_html_shows_its_pictures(watch: Callable[..., Watched], lab: Lab) -> None:
-    tab = watch()
-    tab.page.goto(f"{lab.base}/nbconvert/html/{lab.bring('03_register_packing')}?download=false&token={lab.token}")
-    drawn = tab.page.locator('.jp-OutputArea img[src^="data:image/svg+xml"]')
-    assert drawn.count() >= 1
-    assert all(width > 500 for width in drawn.evaluate_all(PICTURES))
-    assert all(drawn.evaluate_all("(all) => all.map((image) => image.alt.length > 40)")), "a picture without words"
-    assert not strange(tab)

@@ -30,10 +30,25 @@ POOLS = {
     "mean, int4": (("average", 3, 2, 1, False), (5, 14, 13, 70), "int4"),
     "mean, int8": (("average", 3, 2, 1, True, True), (8, 14, 14, 256), "int8"),
     "whole map, uint8": (("average", (17, 16), 1), (3, 17, 16, 48), "uint8"),
+    "max, zero point": (("max", 3, 2, 1, True, True), (9, 27, 28, 40), "offset8-z200"),
+    "mean, zero point of uint4": (("average", 3, 2, 1), (8, 28, 28, 64), "offset4-z3"),
+    "mean, zero point": (("average", 3, 2, 1), (8, 28, 28, 64), "offset8-z37"),
+    "mean, uint4": (("average", 3, 2, 1), (8, 28, 28, 64), "uint4"),
+    "mean, uint8": (("average", 3, 2, 1), (8, 28, 28, 64), "uint8"),
 }
 """Pooling: what :class:`subbyte.Pooling` takes, sizes [N,H,W,C] and the type of the values."""
 BYTES = {"int8": ((8, 14, 14, 256), 0.02), "uint8": ((3, 5, 7, 70), 0.37)}
 """Real values to 8 bits: sizes [N,H,W,C] and the scale, by type."""
+TYPED = {
+    "uint4": "n8h14w14c256k256r3s3p1:w4a4:signed.unsigned",
+    "int8": "n8h14w14c256k256r3s3p1:w8a8:signed.signed",
+    "uint8": "n8h14w14c256k256r3s3p1:w8a8:signed.unsigned",
+    "int4 with uint8": "n3h5w7c40k24r3s3p1:w4a8:signed.unsigned",
+    "zero point": "n8h14w14c256k256r3s3p1:w8a8:signed.offset-z37",
+    "zero points in and out": "n3h5w7c40k24r3s3p1:w4a8:signed.offset-z200.signed-z-9",
+    "zero point of uint4": "n8h14w14c256k256r3s3p1:w4a4:signed.offset-z3",
+}
+"""Layers of other types than int4."""
 REALS = ("float16", "bfloat16", "float32")
 PACKED = "nhwcnc"
 CHAIN = 4
@@ -116,6 +131,66 @@ def pooling_programs(name: str):
     yield from (kernel, ends.pack, ends.unpack)
 
 
+@cache
+def typed(name: str):
+    """A layer of a type: kernels for any words and for packed neighbours, x, w, a requantization, and what is right."""
+    from subbyte import workload
+    from subbyte.kernel.choose import compile as compile_kernel
+    from subbyte.numerics import random_output, random_values, reference
+
+    wl, rng = workload(TYPED[name]), np.random.default_rng(4)
+    x = random_values(wl.precision.activations, (wl.n, wl.h, wl.w, wl.c), rng)
+    w = random_values(wl.precision.weights, (wl.k, wl.r, wl.s, wl.c), rng)
+    requant = random_output(wl, rng)
+    kernels = [compile_kernel(wl, ARCH, reads=form, writes=form).for_requantization(requant) for form in ("", PACKED)]
+    return kernels, x, w, requant, requant.apply(reference(wl, x, w))
+
+
+def typed_programs(name: str):
+    """Its kernels with the conversions on either side."""
+    from subbyte.kernel.convert import quantizing
+    from subbyte.kernel.placed import ends_of
+
+    for kernel in typed(name)[0]:
+        ends = ends_of(kernel, kernel)
+        yield from (kernel, ends.pack, ends.unpack)
+        of = kernel.workload.precision.activations
+        yield quantizing(kernel.argument("A").form, ends.takes, ARCH, "float16", operand=of)
+
+
+ADDED = {"odd blocks of 16 channels": "n9h14w14c40k40r3s3p1", "whole ones": "n8h14w14c64k64r3s3p1"}
+"""Layers of int8 values, of which a 1x1 one behind adds what they give: their sizes."""
+
+
+@cache
+def added(name: str):
+    """A chain of two layers, the second of which adds the first one's output, x, and what the reference gives."""
+    from subbyte import Chain, workload
+    from subbyte.kernel.choose import compile as compile_kernel
+    from subbyte.kernel.execute import random_operands
+    from subbyte.numerics import reference
+
+    first = workload(f"{ADDED[name]}:w8a8:signed.signed")
+    second = workload(f"n{first.n}h{first.p}w{first.q}c{first.k}k{first.k}r1s1p0:w8a8:signed.signed")
+    kernels = [
+        compile_kernel(wl, ARCH, output=output, reads=PACKED, writes=PACKED)
+        for wl, output in ((first, None), (second, "int8+addint8"))
+    ]
+    (x, w, requant), (_, w2, requant2) = (random_operands(kernel, seed) for seed, kernel in enumerate(kernels))
+    between = requant.apply(reference(first, x, w))
+    right = requant2.apply(reference(second, between, w2), between)
+    return Chain(kernels, [w, w2], [requant, requant2], [None, 0]), x, right
+
+
+def added_programs(name: str):
+    """Its kernels with the conversions on either side."""
+    from subbyte.kernel.placed import ends_of
+
+    kernels = added(name)[0].kernels
+    ends = ends_of(kernels[0], kernels[-1])
+    yield from (*kernels, ends.pack, ends.unpack)
+
+
 def byte_programs(name: str):
     """Conversions of real values to a type of 8 bits."""
     from subbyte.kernel.convert import quantizing
@@ -147,7 +222,13 @@ def chain_right():
 
 
 def _every_program() -> int:
-    made = [*map(programs, SPECS), *map(pooling_programs, POOLS), *map(byte_programs, BYTES)]
+    made = [
+        *map(programs, SPECS),
+        *map(pooling_programs, POOLS),
+        *map(byte_programs, BYTES),
+        *map(typed_programs, TYPED),
+        *map(added_programs, ADDED),
+    ]
     count = 0
     for program in itertools.chain.from_iterable(made):
         assert program.cubin[:4] == b"\x7fELF"

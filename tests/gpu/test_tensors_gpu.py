@@ -15,7 +15,7 @@ import subbyte
 from subbyte.errors import InvalidInput
 from subbyte.kernel.convert.build import thresholds
 from subbyte.kernel.operands import activation_words
-from subbyte.numerics import quantize
+from subbyte.numerics import quantize, reference
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(240)]
 SMALL = ("stage4", "odd", "wide")
@@ -85,6 +85,33 @@ def test_pooling(torch, ready, name):
     wrong = given.clone()
     wrong[0] = kernel.workload.precision.activations.least
     assert not np.array_equal(layer(wrong).cpu().numpy(), right)
+
+
+@pytest.mark.parametrize("name", cases.TYPED)
+def test_other_types(torch, ready, name):
+    """Placed layers, ``conv2d`` and modules on 8 bits, unsigned int4 and zero points; real values quantized to them."""
+    from subbyte.torch import Conv2d
+
+    kernels, x, w, requant, right = cases.typed(name)
+    wl, given = kernels[0].workload, torch.from_numpy(x).cuda()
+    found = kernels[0].on_device(w, requant)(given)
+    assert str(found.dtype) == f"torch.{wl.precision.output.dtype}"
+    assert np.array_equal(found.cpu().numpy(), right)
+    assert torch.equal(subbyte.conv2d(given, w, requant, pad=wl.pad, precision=wl.precision), found)
+    weight = torch.from_numpy(np.ascontiguousarray(w.transpose(0, 3, 1, 2)))
+    made = Conv2d(weight, requant, (wl.n, wl.h, wl.w), padding=wl.pad, precision=wl.precision, arch=cases.ARCH,
+                  input_scale=SCALE).cuda()  # fmt: skip
+    assert torch.equal(made(given.permute(0, 3, 1, 2)), found.permute(0, 3, 1, 2))
+    real = (torch.randn(x.shape, device="cuda") * wl.precision.activations.magnitude * SCALE / 2).half()
+    values = quantize(real.double().cpu().numpy(), SCALE, wl.precision.activations)
+    wanted = torch.from_numpy(requant.apply(reference(wl, values, w)).transpose(0, 3, 1, 2))
+    assert torch.equal(made(real.permute(0, 3, 1, 2)).cpu(), wanted)
+
+
+@pytest.mark.parametrize("name", cases.ADDED)
+def test_int8_values_are_added_in_a_chain(torch, ready, name):
+    chain, x, right = cases.added(name)
+    assert np.array_equal(chain.on_device()(torch.from_numpy(x).cuda()).cpu().numpy(), right)
 
 
 def test_work_before_and_after_is_ordered(torch, placed):

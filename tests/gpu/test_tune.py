@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.timeout(180)]
 @pytest.mark.parametrize(("kind", "config"), [("paper", MmaConfig), ("wgmma", WgmmaConfig)])
 def test_a_study_on_the_gpu(tmp_path, device, kind, config):
     if kind == "wgmma" and device.info.arch != "sm_90a":
-        pytest.skip(f"wgmma exists on sm_90a alone, this GPU is {device.info.arch}")
+        pytest.skip(f"wgmma exists only on sm_90a, this GPU is {device.info.arch}")
     log, spec = tmp_path / "study.jsonl", "n8h14w14c64k64r3s3p1"
     first = tune(spec, "cuda", trials=4, log=log, kind=kind).records[0]
     record = tune(spec, "cuda", trials=8, log=log, resume=True, kind=kind).records[0]

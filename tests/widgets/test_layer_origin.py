@@ -134,7 +134,7 @@ def test_without_a_gpu_recorded_times_are_searched_and_nothing_is_remembered(tmp
     tuner = LayerTuner("resnet50.stage5@8", trials=8, store=tmp_path / "own.sqlite")
     tuner.start()
     tuner.wait()
-    assert "nothing was measured, nothing is remembered" in tuner.status.value
+    assert "nothing was measured, nothing is stored" in tuner.status.value
     assert "search, not measured" in tuner.to_svg()
     assert tuner.view.record.source == "shipped"
     assert Store(tmp_path / "own.sqlite").rows() == []

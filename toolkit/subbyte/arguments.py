@@ -69,7 +69,7 @@ def text(value: Any, name: str, such: str = "") -> str:
 
 
 def one_of(value: Any, name: str, allowed: Iterable[str]) -> str:
-    """``value`` as it is. Raises InvalidInput when it is none of the allowed texts, with the closest ones."""
+    """``value`` unchanged. Raises InvalidInput with the closest names when it is not one of the allowed texts."""
     names = tuple(allowed)
     if not isinstance(value, str) or value not in names:
         raise InvalidInput(f"{name}={shown(value)}: {did_you_mean(shown(value), names)}")

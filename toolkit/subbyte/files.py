@@ -146,7 +146,7 @@ def inside(folder: str | os.PathLike[str], name: str) -> Path:
     """The path of the file that a record in ``folder`` names. Raises InvalidInput when it would lie outside."""
     parts = PurePosixPath(name).parts
     if not parts or name.startswith("/") or ".." in parts or "\\" in name or "\0" in name:
-        raise InvalidInput(f"file {name[:200]!r}: a record names files of its own folder alone")
+        raise InvalidInput(f"file {name[:200]!r}: a record may only name files in its own folder")
     return Path(folder).joinpath(*parts)
 
 

@@ -40,7 +40,7 @@ class FormerFields:
 
 
 def written(record: DataclassInstance) -> dict[str, Any]:
-    """The fields of a dataclass by the names that are written down."""
+    """The fields of a dataclass, by the names used in files."""
     old = {today: name for name, today in getattr(record, "former", {}).items()}
     return {old.get(one.name, one.name): getattr(record, one.name) for one in fields(record)}
 

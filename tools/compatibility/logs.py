@@ -43,7 +43,7 @@ CUT = ("paper-random", "small-replayed", "warpgroup-pointwise")
 """Of these there is a second log, cut in the middle of its last line."""
 RESUMED_BEFORE = ("extended-genetic", "small-genetic")
 """These were themselves stopped half way, and resumed."""
-QUICK = ("paper-random", "paper-random.cut", "paper-sm80-nhwc", "paper-exhaustive", "small-exhaustive",
+QUICK = ("paper-random", "paper-random.cut", "paper-sm80-nhwc", "paper-exhaustive",
          "small-replayed", "small-replayed.cut", "two-layers")  # fmt: skip
 """Resumed in a test run; all others are read."""
 

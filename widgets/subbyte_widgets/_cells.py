@@ -21,6 +21,11 @@ def running_cell() -> tuple[str, str]:
     return str(request.get("metadata", {}).get("cellId", "")), str(request.get("header", {}).get("msg_id", ""))
 
 
+def page_without_views() -> bool:
+    """Whether the running cell is on a page of JupyterLab on which no view has been displayed yet."""
+    return bool(running_cell()[0]) and not _shown
+
+
 def displayed(widget: ipywidgets.Widget) -> None:
     """Note that the running cell displays ``widget``; close what an earlier run of this cell displayed.
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import Any
 
 from subbyte.families.shared.listing import LineAccess, Listing
 
 Run = list[int | None]
+_REGISTERS = re.compile(r"(\w+)\[(\d+)\](?:, \1\[\d+\]){3,}")
+"""Four or more elements of one array in a row, as the sums of a wgmma are: 64 of them would fill the whole pane."""
 
 
 def example_data(listing: Listing, shown: str, idle: str = "") -> dict[str, Any]:
@@ -24,9 +27,21 @@ def code_data(listing: Listing, idle: str = "") -> dict[str, Any]:
     accesses = [{**_access(access), "times": of.count(number)} for access, number in known.items()]
     steps = {name: list(lines) for name, lines in listing.steps.items()}
     return {
-        "head": f"CUDA text of {listing.kernel}", "numbers": list(listing.numbers), "lines": list(listing.texts),
-        "accesses": accesses, "of": of, "steps": steps, "idle": idle,
+        "head": f"CUDA text of {listing.kernel}", "numbers": list(listing.numbers),
+        "lines": [folded(text) for text in listing.texts], "accesses": accesses, "of": of, "steps": steps, "idle": idle,
     }  # fmt: skip
+
+
+def folded(line: str) -> str:
+    """The line with neighbouring registers in a row (``a[0], a[1], a[2], a[3]``) as their ends, dots between."""
+
+    def ends(found: re.Match[str]) -> str:
+        places = [int(one) for one in re.findall(r"\[(\d+)\]", found[0])]
+        if places != list(range(places[0], places[-1] + 1)):
+            return found[0]
+        return f"{found[1]}[{places[0]}], ..., {found[1]}[{places[-1]}]"
+
+    return _REGISTERS.sub(ends, line)
 
 
 def _access(access: LineAccess) -> dict[str, Any]:

@@ -33,7 +33,7 @@ function runsInWords(access) {
 function codePane(place, chosen) {
   place.className = "code";
   place.innerHTML = `<div class="kernel"></div><ol class="lines" data-opens="" tabindex="0" data-lm-suppress-shortcuts="true"
-    aria-label="CUDA text of the kernel"></ol><div class="doing" aria-live="polite"></div>
+    data-keys aria-label="CUDA text: up and down arrow keys choose a line that acts, Escape lets go"></ol><div class="doing" aria-live="polite"></div>
     <div class="warp" role="img"></div>`;
   const [kernel, lines, doing, warp] = [".kernel", ".lines", ".doing", ".warp"].map((part) => place.querySelector(part));
   warp.innerHTML = Array.from({ length: 32 }, (_, i) => `<i>${i}</i>`).join("");
@@ -81,9 +81,12 @@ function codePane(place, chosen) {
       item.classList.remove("picked");
     }
     lit = [...lines.children].find((item) => item.value === numbers[0]) ?? null;
-    if (lit) lines.scrollTop = Math.max(0, lit.offsetTop - 54);
-    else lines.scrollTop = 0;
+    toLit();
     tell(access, 1);
+  }
+
+  function toLit() {
+    lines.scrollTop = lit ? Math.max(0, lit.offsetTop - 54) : 0;
   }
 
   function pick(line) {
@@ -114,5 +117,5 @@ function codePane(place, chosen) {
     event.stopPropagation();
   });
   place.hidden = true;
-  return { fill, light, picked: () => picked };
+  return { fill, light, picked: () => picked, end: onceShown(lines, toLit) };
 }

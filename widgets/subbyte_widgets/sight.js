@@ -59,6 +59,19 @@ async function unpacking(model, names) {
   };
 }
 
+// JupyterLab draws a view before it is on the page, where nothing can be scrolled: `act` as soon as the element has a
+// height. Gives what ends the wait.
+function onceShown(element, act) {
+  let high = element.clientHeight;
+  const eye = new ResizeObserver(() => {
+    const before = high;
+    high = element.clientHeight;
+    if (high && !before) act();
+  });
+  eye.observe(element);
+  return () => eye.disconnect();
+}
+
 function broken(el, error) {
   const words = document.createElement("p");
   words.setAttribute("role", "alert");
@@ -97,7 +110,7 @@ function keysOf(el) {
   head.dataset.lmSuppressShortcuts = "true";
   box.append(head);
   box.addEventListener("toggle", () => {
-    const names = [...el.querySelectorAll("[role=application]")].map((one) => one.ariaLabel.replace(/\s+/g, " "));
+    const names = [...el.querySelectorAll("[role=application], [data-keys]")].filter((one) => !one.closest("[hidden]")).map((one) => one.ariaLabel.replace(/\s+/g, " "));
     const lines = [...new Set(names)].map((words) => Object.assign(document.createElement("div"), { textContent: words }));
     box.replaceChildren(head, ...lines);
   });
@@ -106,12 +119,22 @@ function keysOf(el) {
 
 // What stands around views while one is on the page. Plotly writes its colours into its pictures: where they have the grey
 // of charts without a theme of their own (INK in charts/style.py), words and lines take the page's ink. Tabs of views
-// (sb-tabs) are as wide as their names, which ipywidgets would cut.
+// (sb-tabs) are as wide as their names, which ipywidgets would cut, and as dark as other words.
 function around(el, grey = "rgb(119, 119, 119)", ink = "var(--jp-content-font-color1, #1f2328)") {
   const rule = (what) => `.js-plotly-plot [style*="${what}: ${grey}"] { ${what}: ${ink} !important; }`;
   const tabs = `.sb-tabs > .lm-TabBar .lm-TabBar-tab { flex: 0 1 auto !important; min-width: max-content !important; }
+    .sb-tabs > .lm-TabBar .lm-TabBar-tabLabel { color: var(--jp-ui-font-color1, #1f2328); }
     .sb-tabs > .lm-TabBar { overflow-x: auto; }`;
   el.append(Object.assign(document.createElement("style"), { textContent: [rule("fill"), rule("stroke"), tabs].join(" ") }));
+}
+
+// ipywidgets gives screen readers no name for the handles of its sliders, its texts of many lines and its rows of tabs.
+function named(el) {
+  const output = el.closest(".jp-OutputArea") ?? el;
+  for (const handle of output.querySelectorAll(".noUi-handle:not([aria-label])"))
+    handle.ariaLabel = handle.closest(".widget-slider")?.querySelector(".widget-label")?.textContent ?? null;
+  for (const field of output.querySelectorAll("textarea:not([aria-label])")) field.ariaLabel = field.placeholder;
+  for (const tabs of output.querySelectorAll(".sb-tabs [role=tablist]:not([aria-label])")) tabs.ariaLabel = "views";
 }
 
 function sighted(render, packed) {
@@ -141,10 +164,12 @@ function sighted(render, packed) {
     };
     const eye = new IntersectionObserver((found) => tell(found.at(-1).isIntersecting), { rootMargin: "200px" });
     eye.observe(el);
+    const unnamed = onceShown(el, () => named(el));
     model.on("change:waiting", wait);
     wait();
     return () => {
       eye.disconnect();
+      unnamed();
       model.off("change:waiting", wait);
       unsaid();
       tell(false);

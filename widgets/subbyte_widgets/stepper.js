@@ -40,7 +40,7 @@ function player({
   const [problem, tools, range, number, speed, beside, stage, say] = [
     ".problem", ".tools", "input", ".count", "select", ".beside", ".stage", ".say",
   ].map((selector) => root.querySelector(selector));
-  const none = { fill: () => {}, light: () => {} };
+  const none = { fill: () => {}, light: () => {}, end: () => {} };
   const pane = typeof codePane === "undefined" ? none : codePane(root.querySelector(".code"), (line) => lined?.(line));
   const clock = flightClock();
   const button = (key) => root.querySelector(`[data-do="${key}"]`);
@@ -180,6 +180,7 @@ function player({
   renew();
   return () => {
     stop();
+    pane.end();
     clock.land();
     for (const [trait, act] of heard) model.off(`change:${trait}`, act);
   };

@@ -2,12 +2,15 @@
 
 import argparse
 import random
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from benchmarks.baselines import further
+from benchmarks.baselines.tried import ENDLESS, FATAL, Log, Tried, watch
 from benchmarks.baselines.vectored import Library, to_vectors
 from subbyte.errors import MissingDependency, WrongResult
 
@@ -68,8 +71,8 @@ class Opened:
         return 0.0
 
 
-def asked(folder, *without):
-    return argparse.Namespace(layer_seconds=60.0, drawn=10, without=list(without), trying=folder / "trying")
+def asked(folder):
+    return argparse.Namespace(layer_seconds=60.0, drawn=10, tried=folder / "tried")
 
 
 CASE = SimpleNamespace(workload=SimpleNamespace(spec="n8h7w7c64k64r3s3p1"))
@@ -80,7 +83,7 @@ def test_the_fastest_right_plan_of_each_kind_counts(monkeypatch, tmp_path):
     timed = lambda device, launch, how: SimpleNamespace(microseconds=opened.plans[launch][1])  # noqa: E731
     monkeypatch.setattr(further, "time_launch", timed)
     best, tried = further.search(opened, CASE, Device(), asked(tmp_path))
-    assert [(one.name, one.microseconds) for one in best] == [
+    assert [(one.name, one.microseconds) for one, _ in best] == [
         ("slow", 9.0),
         ("engine 7, TILE 2", 2.0),
         ("engine 7, TILE 3", 3.0),
@@ -92,9 +95,10 @@ def test_the_fastest_right_plan_of_each_kind_counts(monkeypatch, tmp_path):
 
 
 def test_a_plan_that_ends_the_context_is_named_and_left_out_by_the_next_process(monkeypatch, tmp_path):
-    device, opened = Device(), Opened()
+    device, opened, begun = Device(), Opened(), []
 
     def add(engine, knobs):
+        begun.append(knobs["Knob.TILE"])
         device.gone = knobs["Knob.TILE"] == 3
         raise RuntimeError("failed")
 
@@ -102,11 +106,36 @@ def test_a_plan_that_ends_the_context_is_named_and_left_out_by_the_next_process(
     monkeypatch.setattr(further, "time_launch", lambda *_: SimpleNamespace(microseconds=1.0))
     with pytest.raises(further.FatalPlan):
         further.search(opened, CASE, device, asked(tmp_path))
-    named = (tmp_path / "trying").read_text()
-    assert named == "engine 7, TILE 3"
+    assert Log(tmp_path / "tried", CASE.workload.spec).known["engine 7, TILE 3"].failed == FATAL
+    assert not Log(tmp_path / "tried", "n8h7w7c32k32r3s3p1").known
     device.gone = False
-    _, tried = further.search(opened, CASE, device, asked(tmp_path, named))
-    assert tried["failed"][further.FATAL] == 1
+    best, tried = further.search(opened, CASE, device, asked(tmp_path))
+    assert tried["failed"][f"{further.DRAWN}: {FATAL}"] == 1
+    assert tried["drawn"] == 3
+    assert len(begun) == 3, "no plan is tried twice"
+    assert [one.name for one, _ in best] == ["slow"]
+
+
+def test_an_engine_whose_plans_end_the_context_is_given_up(monkeypatch, tmp_path):
+    opened = Opened()
+    monkeypatch.setattr(opened, "engines", lambda: {7: {"Knob.TILE": range(2, 50)}, 8: {"Knob.TILE": range(1)}})
+    monkeypatch.setattr(further, "time_launch", lambda *_: SimpleNamespace(microseconds=1.0))
+    log = Log(tmp_path / "tried", CASE.workload.spec)
+    for value in range(further.FATAL_OF_ENGINE):
+        log.write(Tried(further.DRAWN, f"engine 7, TILE {100 + value}", 7))
+    _, tried = further.search(opened, CASE, Device(), asked(tmp_path))
+    assert tried["given_up"] == ["7"]
+    assert {name for kind, name, _ in tried["right"] if kind == further.DRAWN} == {"engine 8, TILE 0"}
+
+
+@pytest.mark.parametrize("more", [False, True], ids=["begun", "done"])
+def test_a_process_is_ended_when_a_plan_does_not_end(more, tmp_path):
+    path, spec = tmp_path / "tried", CASE.workload.spec
+    Log(path, spec).write(Tried(further.DRAWN, "engine 7, TILE 3", 7, 1.0 if more else None))
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1)"])
+    assert watch(child, path, spec, patience=0.1) == (0 if more else None)
+    known = Log(path, spec).known["engine 7, TILE 3"]
+    assert known.failed == ("" if more else ENDLESS)
 
 
 def test_no_cudnn_is_one_sentence(monkeypatch):

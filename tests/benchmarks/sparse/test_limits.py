@@ -12,7 +12,7 @@ import pytest
 
 import subbyte
 from benchmarks.sparse import limits
-from benchmarks.sparse.limits import LEFT_OUT, MOVES, MULTIPLICATIONS, chosen, without
+from benchmarks.sparse.limits import ARITHMETIC, EPILOGUE, LEFT_OUT, MOVES, MULTIPLICATIONS, chosen, without
 from subbyte.errors import InvalidInput
 from subbyte.families import config_from_key
 
@@ -47,6 +47,17 @@ def test_multiplications_become_empty_statements(text: str) -> None:
     assert without(text, "") == text
     both = without(text, "loads of pixels, stores of pixels")
     assert both == without(without(text, "loads of pixels"), "stores of pixels")
+
+
+def test_arithmetic_of_the_epilogue_goes_kind_by_kind(text: str) -> None:
+    """Values of sums whose packing is left out are still asked for: else the compiler would leave out all of it."""
+    calls = {"additions": r"\) \+ added", "multiply-adds": r"fma\.rn\.f32", "packing": r"cvt_pack\w+\(packed"}
+    for kind in ARITHMETIC:
+        left = without(text, kind)
+        assert {name: bool(re.search(call, left)) for name, call in calls.items()} == {n: n != kind for n in calls}
+    packs = len(re.findall(calls["packing"], text))
+    assert without(text, "packing").count("@never st.shared.b32") == 2 * packs
+    assert all(without(text, kinds) != text for kinds in EPILOGUE if kinds)
 
 
 def test_a_kind_that_is_not_there_is_said(text: str) -> None:

@@ -34,7 +34,7 @@ def test_the_family_and_why(capsys):
     assert main(["build", LAYER]) == 0
     assert "chosen         wgmma family, chosen by estimate" in capsys.readouterr().out
     assert main(["build", LAYER, "--arch", "sm_80"]) == 0
-    assert "chosen         mma family, because atom: wgmma exists on sm_90a alone" in capsys.readouterr().out
+    assert "chosen         mma family, because atom: wgmma exists only on sm_90a" in capsys.readouterr().out
     assert main(["build", LAYER, "--family", "mma", "--emit", "sass"]) == 0
     assert "IMMA.16832.S8.S8" in capsys.readouterr().out
     assert main(["build", "n1h5w5c40k65r5s5p2", "--family", "wgmma"]) == 0, "the first estimate does not build"
@@ -57,11 +57,11 @@ def test_the_wgmma_family(capsys):
     assert main(["explain", "tiling", layer, "--family", "wgmma"]) == 0
     assert "warpgroup" in capsys.readouterr().out
     assert main(["explain", "tiling", layer, "--family", "wgmma", "--block", "1,0"]) == 2
-    assert "--block is of the mma family; leave it away with --family wgmma" in capsys.readouterr().err
+    assert "--block belongs to the mma family; leave it out with --family wgmma" in capsys.readouterr().err
     assert main(["explain", "layout", layer, "--family", "wgmma"]) == 2
     assert "only kernels of the mma family (mma.sync) are shown here" in capsys.readouterr().err
     assert main(["build", layer, "--family", "wgmma", "--arch", "sm_80"]) == 2
-    assert "wgmma exists on sm_90a alone" in capsys.readouterr().err
+    assert "wgmma exists only on sm_90a" in capsys.readouterr().err
 
 
 def test_names_of_earlier_versions_are_understood(capsys):
@@ -88,7 +88,7 @@ def test_names_of_earlier_versions_are_understood(capsys):
         ),
         (["--family", "wgmma", "--set", "chunk=2"], "chunk is a knob of the mma family: add --family mma"),
         (["--family", "wgmma", "--set", "stages=1"], "stages: 1 stages; a tile iteration needs"),
-        (["--family", "wgmma", "--arch", "sm_86"], "wgmma exists on sm_90a alone, not on sm_86"),
+        (["--family", "wgmma", "--arch", "sm_86"], "wgmma exists only on sm_90a, not on sm_86"),
     ],
 )
 def test_the_other_familys_knobs_and_architectures_are_refused(capsys, arguments, says):
@@ -186,4 +186,4 @@ def test_what_belongs_to_the_other_familys_packing_is_refused(capsys, arguments)
     assert main(["explain", "packing", *arguments]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert "leave it away with --family" in err
+    assert "leave it out with --family" in err

@@ -174,7 +174,7 @@ def test_a_reset_brings_the_shipped_notebook_back_and_loses_nothing(
         assert main(["lab", "--reset", "02"]) == 0
         said = capsys.readouterr().out
         kept = shipped / f"02_register_packing.backup-{number}.ipynb"
-        assert said == f"{mine.name} is as it was shipped again; your copy is {kept.name} beside it\n"
+        assert said == f"{mine.name} is restored as it was shipped; your copy is {kept.name} in the same folder\n"
         assert (mine.read_text(), kept.read_text()) == ("{}", text)
     assert (shipped / "02_register_packing.backup-1.ipynb").read_text() == "first"
     assert lab.choose("02", shipped) == mine, "a copy has no number of a lesson"

@@ -53,7 +53,7 @@ def test_a_mismatch_exits_1(capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        ([LAYER, "--device", "cuda:0"], 3, "GPU"),
+        ([LAYER, "--device", "cuda:0"], 3, "no NVIDIA driver"),
         ([LAYER, "--device", "tpu"], 2, "allowed: auto, cuda:0"),
         ([LAYER, "--seed", "-1"], 2, "a whole number from 0"),
         ([LAYER, "--set", "chunk=7"], 2, "chunk may be 1, 2"),

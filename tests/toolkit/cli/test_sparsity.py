@@ -109,7 +109,7 @@ def test_workloads_keep_their_names():
         (["tune", "resnet99", "--sparsity", "2:4", "--runner", "fake"], "unknown workload"),
         (["run", LAYER, "--sparsity", "blocks"], "the share of live blocks from 0 to 1 in whole hundredths"),
         (["build", LAYER, "--set", "live_pairs=2"], "this kernel multiplies weights with blocks of zeros, not int4"),
-        (["bench", "atoms", "--sparsity", "2:4"], "--sparsity is of WORKLOADs"),
+        (["bench", "atoms", "--sparsity", "2:4"], "--sparsity applies to WORKLOADs"),
         (["build", LAYER, "--set", "resident=1"], "this kernel multiplies 2:4 sparse weights, not int4"),
     ],
 )
@@ -126,3 +126,9 @@ def test_weights_that_are_not_2of4_are_refused_with_their_index():
     w[5, 1, 2, 8:12] = [1, 0, 2, 3]
     with pytest.raises(InvalidInput, match=r"w\[5, 1, 2, 8:12\] has 3 values other than 0: expected at most 2 of 4"):
         kernel.run(x, w, requant, "emulator")
+
+
+@pytest.mark.parametrize("pattern", ["2:4", "blocks:0.25"])
+def test_densities_do_not_go_with_patterns(pattern, capsys):
+    assert main(["run", LAYER, "--sparsity", pattern, "--density", "0.1", "--device", "emulator"]) == 2
+    assert f"do not fit weights of {pattern}" in capsys.readouterr().err

@@ -110,7 +110,7 @@ def test_odd_arguments_exit_2(arguments, says, capsys):
 def test_the_wgmma_space_of_another_architecture_is_refused_in_a_sentence(capsys):
     command = ["tune", "n24h3w6c64k64r3s3p0", "--space", "wgmma", "--runner", "fake", "--trials", "3"]
     assert main([*command, "--arch", "sm_80"]) == 2
-    assert "wgmma exists on sm_90a alone, not on sm_80" in capsys.readouterr().err
+    assert "wgmma exists only on sm_90a, not on sm_80" in capsys.readouterr().err
     assert main(command) == 0
     assert "tile_width=" in capsys.readouterr().out
 

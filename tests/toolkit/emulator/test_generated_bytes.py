@@ -130,7 +130,7 @@ def test_what_is_not_covered_is_refused_in_a_sentence() -> None:
         "those on mma.sync, and dense ones on wgmma, take 8-bit activations and outputs": lambda: subbyte.compile(
             "n8h8w8c64k64r3s3p1:w8a8", family="image"
         ),
-        "beside 8-bit activations they take int8 or int4 weights": lambda: build(
+        "with 8-bit activations they take int8 or int4 weights": lambda: build(
             "n1h3w3c16k16r1s1p0:w8a8:signed.signed:minus", _CONFIG, "sm_80"
         ),
         "drawn for operands of four bits": lambda: subbyte.accesses("n1h3w3c16k16r1s1p0:w8a8", _CONFIG),

@@ -112,7 +112,7 @@ def test_planted_faults_are_found(name: str) -> None:
         ("n8h5w6c64k64r3s3p1:w4a4:signed.offset-z3", "wgp-tw6-tr1-cm1-sg1-st4-la1-sta0-ca1", "copies in shared memory"),
         ("n8h5w6c40k64r3s3p1:w8a8", "wgs-tw6-tr1-cm1-sg5-mc1", "an even number of blocks of 16 channels"),
         ("n8h5w6c64k64r3s3p1:w8a8:signed-2of4.signed", "wg24-tw6-tr1-cm1-sg1-st4", "dense ones on wgmma, take 8-bit"),
-        ("n8h5w6c64k64r3s3p1:w2a8", "wgp-tw6-tr1-cm1-sg1-st4", "beside 8-bit activations they take int8 or int4"),
+        ("n8h5w6c64k64r3s3p1:w2a8", "wgp-tw6-tr1-cm1-sg1-st4", "with 8-bit activations they take int8 or int4"),
     ],
 )
 def test_what_has_no_meaning_is_refused(spec: str, key: str, reason: str) -> None:

@@ -37,7 +37,7 @@ def test_the_right_counts_are_those_of_the_record() -> None:
         ({"depth": 128}, "one kernel offset only"),
         ({"depth": 9}, "kernel offsets; each brings all input channels"),
         ({"blocks": 98}, "output channels are cut into blocks as well"),
-        ({"blocks": 49}, "pixel tiles alone"),
+        ({"blocks": 49}, "only the pixel tiles"),
         ({"blocks": 3136}, "the 8 images of a group share one block"),
         ({"steps": 1152}, "many channels at once"),
         ({"steps": 4}, "those are the stages"),

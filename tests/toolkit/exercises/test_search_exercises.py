@@ -106,9 +106,9 @@ def test_keeping_by_rarity_is_right_in_any_form(monkeypatch: pytest.MonkeyPatch)
         (lambda mutants, count: by_rarity(mutants, count)[::-1], "not in the order"),
         (lambda mutants, count: by_rarity(mutants, count)[:-1], "keep 3"),
         (lambda mutants, count: [0] * count, "twice"),
-        (lambda mutants, count: range(90, 90 + count), "Places go"),
+        (lambda mutants, count: range(90, 90 + count), "Indices go"),
         (lambda mutants, count: list(range(len(mutants)))[-count:], "pick 1"),
-        (lambda mutants, count: None, "list of places"),
+        (lambda mutants, count: None, "list of indices"),
         (lambda mutants, count: 1 / 0, "ZeroDivisionError"),
     ],
 )

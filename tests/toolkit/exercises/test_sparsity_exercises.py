@@ -29,7 +29,7 @@ def test_the_instructions_of_a_k() -> None:
     refused(check_ohmma(lambda a, b: -(-a * b // 128)), "products of two non-zeros")
     refused(check_ohmma(lambda a, b: a // 8 * (b // 16)), "round up")
     refused(check_ohmma(lambda a, b: -(-a // 16) * -(-b // 8)), "sides are swapped")
-    refused(check_ohmma(lambda a, b: 8 if a and b else 0), "skips empty vectors alone")
+    refused(check_ohmma(lambda a, b: 8 if a and b else 0), "skips only empty vectors")
     refused(check_ohmma(lambda a, b: 1), "For a = 0, b = 0 you return 1; the right answer is 0")
 
 

@@ -143,7 +143,7 @@ def test_what_cannot_be_built_has_a_reason(spec, knobs, reason):
 
 
 def test_older_gpus_are_refused():
-    assert "sm_90a alone" in str(STEM.hopeless(subbyte.workload(LAYER), ARCHS["sm_80"]))
+    assert "only on sm_90a" in str(STEM.hopeless(subbyte.workload(LAYER), ARCHS["sm_80"]))
 
 
 def first(workload):

@@ -53,7 +53,7 @@ def test_the_best_known_is_the_fastest_measured_of_all_families_and_nothing_is_b
 def test_elsewhere_the_warp_family_with_the_reason():
     kernel = subbyte.compile("resnet50.stage4@8", arch="sm_80")
     assert isinstance(kernel.config, MmaConfig)
-    assert kernel.reason == "mma family, because atom: wgmma exists on sm_90a alone, not on sm_80"
+    assert kernel.reason == "mma family, because atom: wgmma exists only on sm_90a, not on sm_80"
     padded = ConvWorkload(8, 4, 4, 64, 64, 3, 3, 3)
     assert subbyte.compile(padded).reason.startswith("image family")  # wider padding than the wgmma family has
     with pytest.raises(Unsupported, match="padding"):
@@ -138,7 +138,7 @@ def test_what_is_too_large_for_every_configuration_is_refused_before_any_plan(mo
     for spec in ("n8h99999w99999c64k64r3s3p1", "n8h1w1c32k32r3s3p99999", "n800000000h4w8c32k32r1s1p0"):
         with pytest.raises(Unsupported, match=r"index: a tensor of \d+ words exceeds 32-bit indices"):
             subbyte.compile(spec, family="wgmma")
-    with pytest.raises(Unsupported, match="wgmma exists on sm_90a alone"):
+    with pytest.raises(Unsupported, match="wgmma exists only on sm_90a"):
         subbyte.compile("n8h99999w99999c64k64r3s3p1", "sm_80", family="wgmma")
 
 

@@ -143,6 +143,21 @@ def test_outputs_that_do_not_fit_are_refused(layer):
             placed(x, stream=stream)
 
 
+def test_numpy_arrays_that_are_not_plain_are_refused(layer):
+    placed, x, right = layer
+    kept = np.zeros_like(right)
+    kept.flags.writeable = False
+    words = np.zeros(1280, ">i4")
+    for given, message in (
+        ((x, kept), "out is read-only"),
+        ((np.ma.masked_array(x),), "x is a masked array"),
+        ((words,), "x has elements of the other byte order"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            placed(*given)
+    assert not kept.any()
+
+
 def test_weights_and_devices_that_do_not_fit_are_refused():
     _, weights, requants = _operands()
     kernel = _kernel(LAYERS[0])
@@ -164,7 +179,7 @@ def test_values_without_a_conversion_are_refused_and_words_run():
     rng = np.random.default_rng(0)
     x, w = (rng.choice(np.int8([-1, 1]), size) for size in ((8, 3, 3, 128), (128, 1, 1, 128)))
     placed = kernel.on_device(w, device="emulator")
-    with pytest.raises(InvalidInput, match=r"conversions on the device are of int4, .*give packed words"):
+    with pytest.raises(InvalidInput, match=r"conversions on the device are of 4 or 8 bits, .*give packed words"):
         placed(x)
     words = placed(kernel.pack(x, w)["A"])
     assert np.array_equal(kernel.unpack(words), reference(workload, x, w))

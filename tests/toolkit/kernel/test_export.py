@@ -105,6 +105,23 @@ CASES: dict[str, Plan | WgmmaPlan | StemPlan] = {
     "zero point, int4 weights, nhwc": make("n3h3w4c20k40r2s2p1:w4a8:signed.offset-z200", 2, layout="nhwc"),
     "zero point of uint4": make("n3h3w4c40k40r2s2p1:w4a4:signed.offset-z3", 2),
     "zero point, signed, sums": make("n3h3w4c40k40r2s2p1:w8a8:signed.signed-z-7", 1, output="int32", layout="nhwc"),
+    "warpgroup, bytes": warpgroup("n3h4w5c40k70r3s3p1:w8a8", tile_width=6, tile_rows=1, stages=4),
+    "warpgroup, bytes, int4 weights, general": warpgroup(
+        "n3h4w5c72k40r3s2p1:w4a8:signed.signed", {"requant": "general"}, tile_width=6, stages=5
+    ),
+    "warpgroup, bytes, groups, sums": warpgroup(
+        "n8h4w6c128k64r3s3p1:w4a8:signed.unsigned",
+        {"output": "int32"},
+        tile_width=6,
+        channel_groups=2,
+        stages=7,
+        row_reuse=0,
+        in_flight=2,
+    ),
+    "warpgroup, zero point": warpgroup(
+        "n3h3w4c40k40r2s2p1:w8a8:signed.offset-z37", tile_width=6, tile_rows=1, stages=4
+    ),
+    "warpgroup, zero point of uint4": warpgroup("n3h3w4c40k40r2s2p1:w4a4:signed.offset-z3", tile_width=6, stages=4),
     "warpgroup, residual int8": warpgroup("n8h4w5c32k40r1s1p0", {"output": "int4+addint8"}, tile_width=8, stages=4),
 }
 FIXED = ["one word a lane, padded images and channels", "four words a lane", "warpgroup, cluster"]
@@ -240,6 +257,11 @@ def test_parameters_outside_their_range_are_refused(name: str, row: int, value: 
         ("zero point", "value + (37)", "value + (36)"),
         ("zero point, int4 weights, nhwc", "-(int64_t)(200)", "(int64_t)(200)"),
         ("zero point of uint4", "& 0xFFFFFFFFu) << 8", "& 0xFFFFFFFFu) << 4"),
+        ("warpgroup, bytes", "0xFFFFFFFFu", "0u"),
+        ("warpgroup, bytes", "c % 16 / 4", "c % 32 / 8"),
+        ("warpgroup, bytes, int4 weights, general", "c % 32 / 16 * 2", "c % 2 * 2"),
+        ("warpgroup, zero point", " : 0u;", " : 1u;"),
+        ("warpgroup, zero point of uint4", "& 0xFFFFFFFFu) << 8", "& 0xFFFFFFFFu) << 4"),
         ("warpgroup, residual", "residual, &w", "w, &residual"),
         ("warpgroup, residual int8", "k % 16 / 4", "k % 16 / 8"),
         ("residual int8, nhwc, general", "* 16 + k / 4", "* 8 + k / 4"),

@@ -80,6 +80,8 @@ class FakeDriver:
         self.overlapping = []
         self.core = SimpleNamespace(**{name: getattr(cuda.core, name) for name in CORE}, launch=self._launch)
         self.next = 1
+        self.current = 0
+        """The context of the one thread that there is."""
         self.free_bytes = 1 << 33
 
     def __getattribute__(self, name):
@@ -138,7 +140,7 @@ class FakeDriver:
         return OK, 13000
 
     def cuDevicePrimaryCtxRetain(self, device):
-        return OK, 77
+        return OK, 77 + device
 
     def cuDevicePrimaryCtxRelease(self, device):
         return (OK,)
@@ -149,7 +151,11 @@ class FakeDriver:
             self.memory.clear()
         return (OK,)
 
+    def cuCtxGetCurrent(self):
+        return OK, self.current
+
     def cuCtxSetCurrent(self, context):
+        self.current = context
         return (OK,)
 
     def cuCtxSynchronize(self):

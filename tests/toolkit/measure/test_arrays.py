@@ -1,3 +1,4 @@
+import contextlib
 import ctypes
 import sys
 import types
@@ -209,7 +210,7 @@ def test_a_foreign_array_is_copied_from_its_gpu(monkeypatch):
 
     class Device:
         def __init__(self, ordinal):
-            self.ordinal = ordinal
+            self.ordinal, self.unmoved = ordinal, contextlib.nullcontext
 
         def activate(self):
             called.append(f"activate {self.ordinal}")

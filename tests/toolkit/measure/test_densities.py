@@ -98,11 +98,11 @@ def test_densities_outside_0_to_1_are_refused(given):
 
 @pytest.mark.parametrize(("words", "said"), [
     ("bench gemm512 --sparsity condense --densities 0.1,2", "density '2': expected a share from 0"),
-    ("bench gemm512 --densities 0.1", "--densities are of WORKLOADs with --sparsity condense"),
+    ("bench gemm512 --densities 0.1", "--densities apply to WORKLOADs with --sparsity condense"),
     ("bench gemm512 gemm256 --sparsity condense", "takes one WORKLOAD"),
     ("run gemm512 --sparsity condense --density x", "density 'x': expected a share"),
     ("build gemm512 --sparsity condense --family wgmma", "its kernels find no zeros; those of condense do"),
-    ("build resnet50.stage2@8 --sparsity condense", "1x1 layers of stride 1 without padding alone"),
+    ("build resnet50.stage2@8 --sparsity condense", "1x1 layers of stride 1 without padding"),
     ("explain condense gemm512 --density 0.1,x", "expected a share from 0 to 1 such as 0.05, or two"),
 ])  # fmt: skip
 def test_wrong_input_ends_in_one_sentence(words, said, capsys):

@@ -10,13 +10,15 @@ import pytest
 from cuda.bindings import driver as bindings
 
 from subbyte.device.launch import Argument, Launch
-from subbyte.errors import InvalidInput
+from subbyte.errors import InvalidInput, WrongResult
+from subbyte.gpu import device as gpu_device
 from subbyte.gpu import quick
 from subbyte.gpu.borrowed import stream_handle
 from subbyte.gpu.device import CudaDevice
 from subbyte.gpu.driver import CudaError
 from subbyte.gpu.seen import HOST, Seen
 from subbyte.kernel.device_layer import DeviceLayer, Ends, Link
+from subbyte.kernel.execute import run_outputs
 from subbyte.kernel.place import GpuPlace
 
 WORDS = 8
@@ -177,6 +179,31 @@ def test_a_thread_with_another_context_gets_it_back(place, monkeypatch):
         driver.cuCtxPopCurrent = lambda: (0,)
         with pytest.raises(CudaError, match=f"the launch of conv_kernel failed: CUDA_ERROR_INVALID_{error}{why}"):
             layer(Array(place))
+
+
+@pytest.mark.parametrize(("before", "ordinal", "after"), [(77, 1, 77), (78, 0, 78), (0, 1, 0), (0, 0, 77), (77, 0, 77)])
+def test_the_thread_stays_on_its_gpu(fake, monkeypatch, before, ordinal, after):
+    """Contexts are 77 of the first GPU and 78 of the second; 0 is none, which counts as the first."""
+    driver = fake.Driver({b"cubin": fake.kernel(3)(lambda arrays: None)}, devices=2)
+    driver.current, activated = before, []
+    set_current = driver.cuCtxSetCurrent
+    driver.cuCtxSetCurrent = lambda context: activated.append(context) or set_current(context)
+    monkeypatch.setattr(gpu_device, "load_api", lambda: driver)
+    monkeypatch.setattr(gpu_device, "_opened", types.SimpleNamespace())
+    monkeypatch.setattr(quick, "native", lambda name, arguments: lambda *given: 0)
+    place = GpuPlace(ordinal)
+    assert driver.current == after
+    layer, _ = _layer(place, monkeypatch)
+    assert driver.current == after
+    place.load(_program())  # as a conversion is, at a call
+    driver.current = before  # from here on in a thread of the caller's
+    program = _program()
+    words = {name: np.zeros(WORDS, np.uint32) for name in ("A", "Wt")}
+    with pytest.raises(WrongResult):  # its kernel writes nothing
+        run_outputs(program, words, f"cuda:{ordinal}")
+    del layer
+    assert driver.current == after
+    assert 77 + ordinal in activated
 
 
 def test_a_launch_between_another_ones_steps_leaves_its_arguments_alone(place, monkeypatch):

@@ -194,3 +194,12 @@ def test_random_matrices_have_no_zero_where_they_are_dense() -> None:
         sparse.random_matrix((0, 4), 0.5)
     with pytest.raises(InvalidInput, match="at most 67,108,864 are made"):
         sparse.random_matrix((10**6, 10**6), 0.5)
+
+
+def test_large_matrices_are_drawn_in_parts_that_make_no_difference() -> None:
+    rng = np.random.default_rng(3)
+    mask, values = rng.random((1100, 1001)) < 0.3, rng.integers(-8, 7, (1100, 1001))
+    found = sparse.random_matrix((1100, 1001), 0.3, "int4", 3)
+    assert np.array_equal(found, np.where(mask, values + (values >= 0), 0))
+    for side in ("columns", "rows"):
+        assert np.array_equal(sparse.encode(found, side).decode(), found)

@@ -128,10 +128,10 @@ def in_words(comparisons: Sequence[Comparison], participants: Sequence[str]) -> 
         return (
             f"{ahead[0]} is ahead of {_listed(behind)}"
             if _beats_all(ahead[0], behind, beaten)
-            else (f"{ahead[0]} is beaten by nobody; each of {_listed(behind)} is beaten by another participant")
+            else (f"{ahead[0]} is not beaten; each of {_listed(behind)} is beaten by another participant")
         )
     draw = "equivalent" if among and all(c.outcome == "equivalent" for c in among) else "not told apart"
-    return f"{_listed(ahead)} are beaten by nobody ({draw} among themselves); behind: {_listed(behind)}"
+    return f"{_listed(ahead)} are not beaten ({draw} among themselves); behind: {_listed(behind)}"
 
 
 def _beats_all(name: str, behind: Sequence[str], beaten: dict[str, list[str]]) -> bool:

@@ -51,18 +51,18 @@ class Source:
             return f"{said}, as far off as on {self.layers} layers that the model was not trained on"
         if self.measured:
             return f"{said}, which it took at another batch"
-        return f"{said}, how far off nobody measured" if self.source == "predicted" else said
+        return f"{said}, error unknown" if self.source == "predicted" else said
 
 
 @dataclass(frozen=True)
 class Origin(InfoRecord):
-    """What ``compile`` takes first for a workload on an architecture, and what is known of it.
+    """What ``compile`` chooses for a workload on an architecture, and what is known about it.
 
-    ``source`` is ``own`` (the user's store), ``shipped`` (a record of the package) or ``predicted`` (nobody measured
-    it); ``reason`` is that of the kernel. ``sources`` says what each knows, the one that is taken first; nothing
-    is predicted where there is a shipped record. ``measured`` is when an own record was measured (UTC), among
-    ``trials`` results. ``floor`` is the time in microseconds below which no kernel can be on the GPU ``floor_device``
-    (None: not known for these operands). ``left`` says which own records are not taken, and why.
+    ``source`` is ``own`` (the user's store), ``shipped`` (a record of the package) or ``predicted`` (not measured);
+    ``reason`` is the kernel's. ``sources`` says what each source knows, the chosen one first; nothing is predicted if
+    there is a shipped record. ``measured`` is when an own record was measured (UTC), among ``trials`` results.
+    ``floor`` is the time in microseconds that no kernel can beat on the GPU ``floor_device`` (None: not known for
+    these operands). ``left`` says which own records are not used, and why.
     """
 
     workload: str
@@ -145,10 +145,10 @@ def origin(
     store: str | os.PathLike[str] | None = None,
     gpu: str | None = None,
 ) -> Origin:
-    """Where the kernel of a workload comes from that :func:`subbyte.compile` would try first; nothing is built.
+    """Where the kernel that :func:`subbyte.compile` would choose for a workload comes from; nothing is built.
 
-    The arguments are those of ``compile``. Raises InvalidInput for an unknown workload, architecture or option,
-    Unsupported with the reason when no family covers it.
+    The arguments are those of ``compile``. Times are in microseconds. Raises InvalidInput for an unknown workload,
+    architecture or option, Unsupported with the reason when no family covers it.
     """
     found = workload_named(workload)
     target = arch_named(arch) if isinstance(arch, str) else arch

@@ -60,11 +60,11 @@ def race(
 ) -> Race:
     """Run every strategy on every recorded landscape and compare them.
 
-    ``workloads`` are landscapes, their files or names, or workloads and networks of which landscapes are shipped.
-    ``seeds`` is their number or the seeds themselves; a strategy is asked for ``batch`` configurations at a time.
-    ``traces`` brings in what another tool did (see :mod:`subbyte.analysis.traces`). ``workers`` processes share the
-    runs; 1 stays in this process. ``progress(done, total)`` is called after each run; ``command`` is kept with the
-    result. ``output`` is where the race will be saved: whether that is possible is tried before it begins.
+    ``workloads`` are landscapes, their files or names, or workloads and networks that have shipped landscapes.
+    ``seeds`` is the number of seeds or the seeds themselves; a strategy is asked for ``batch`` configurations at a
+    time. ``traces`` adds the trials of another tool (see :mod:`subbyte.analysis.traces`). ``workers`` processes share
+    the runs; with 1 they run in this process. ``progress(done, total)`` is called after each run; ``command`` is kept
+    with the result. ``output`` is where the race will be saved; that it is writable is checked before the race begins.
 
     Raises InvalidInput for anything unknown, numbers below one, or an ``output`` that cannot be written.
     """

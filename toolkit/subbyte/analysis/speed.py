@@ -190,13 +190,13 @@ class Roofline(InfoRecord):
 def speed_of_light(
     workload: ConvWorkload | str, device: str = DEFAULT_DEVICE, microseconds: float | None = None
 ) -> SpeedLimits:
-    """The floors of a workload on a GPU beside the best recorded time and the other sides.
+    """The floors of a workload on a GPU, with the best recorded time and those of other libraries, in microseconds.
 
-    ``microseconds`` stands in for the recorded time: what was measured just now. Operands of other types than int4
-    may be multiplied bit by bit, with the peaks of one-bit instructions; 2:4 weights have those of sparse
-    instructions, weights with blocks of zeros are counted by their live blocks. The other sides are those of the
-    layer in dense int4. Raises InvalidInput for an unknown workload, a GPU whose peaks were not measured, or a time
-    that is not positive, Unsupported for types whose values are no sums of bits.
+    ``microseconds`` replaces the recorded time, for example with one measured just now. Types other than int4 may be
+    multiplied bit by bit, at the peak of the one-bit instructions; 2:4 weights use the peak of the sparse
+    instructions; weights with blocks of zeros are counted by their live blocks. The other libraries' times are for
+    the dense int4 layer. Raises InvalidInput for an unknown workload, a GPU whose peaks were not measured, or a time
+    that is not positive, Unsupported for types whose values are not sums of bits.
     """
     w, limits = parse(workload), measured_peaks(device)
     if w.precision != INT4 and not limits.binary_tops:

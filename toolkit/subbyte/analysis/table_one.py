@@ -67,7 +67,7 @@ class StageRow:
 
     @property
     def tops(self) -> float:
-        """10^12 operations per second of the searched kernel."""
+        """Speed of the searched kernel in 10^12 operations per second."""
         return self.operations / self.searched / 1e6
 
 

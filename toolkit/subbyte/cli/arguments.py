@@ -65,7 +65,7 @@ def add_workload_argument(parser: argparse.ArgumentParser, default: str | None =
     """``WORKLOAD``: args.workload is a ConvWorkload. It may be left out when there is a default."""
     text = (
         "a layer with its batch (resnet50.stage2@8), a spec (n8h56w56c64k64r3s3p1) or a matrix product "
-        "(gemm64x1024x1024); :w1a2 behind it says the bits of weights and activations where they are not int4"
+        "(gemm64x1024x1024); append :w1a2 for the bits of weights and activations where they are not int4"
     )
     if default is None:
         parser.add_argument("workload", metavar="WORKLOAD", type=_workload, help=text)
@@ -78,7 +78,7 @@ def add_workloads_argument(parser: argparse.ArgumentParser, nargs: str = "+") ->
     """``WORKLOAD...``: args.workloads is a list of texts for :func:`subbyte.workloads`; networks are allowed."""
     text = (
         "a layer (resnet50.stage2@8), a network (resnet50@8), a spec (n8h56w56c64k64r3s3p1) or a matrix product "
-        "(gemm64x1024x1024); batch 8 without @; :w1a2 behind it says the bits of weights and activations"
+        "(gemm64x1024x1024); batch 8 without @; append :w1a2 for the bits of weights and activations"
     )
     parser.add_argument("workloads", metavar="WORKLOAD", nargs=nargs, help=text)
 
@@ -86,17 +86,18 @@ def add_workloads_argument(parser: argparse.ArgumentParser, nargs: str = "+") ->
 def add_sparsity_argument(parser: argparse.ArgumentParser) -> None:
     """``--sparsity``: what :func:`take_sparsity` gives the workloads."""
     text = (
-        "of the weights: 2:4 = of four neighbouring input channels two at most are not 0; blocks:0.25 = of the blocks "
-        "of 64 filters x 32 channels of a tap a quarter are not 0; condense = zeros anywhere in both operands, found "
-        "by the kernel; default dense"
+        "zeros of the weights: 2:4 = at most two of four neighbouring input channels are nonzero; blocks:0.25 = a "
+        "quarter of the blocks of 64 filters x 32 channels of a tap are nonzero; condense = zeros anywhere in both "
+        "operands, found by the kernel; default dense"
     )
     parser.add_argument("--sparsity", metavar="KIND", type=_sparsity, default="dense", help=text)
 
 
 def take_sparsity(args: argparse.Namespace) -> None:
-    """Give args.workload, or each text of args.workloads, the weights that ``--sparsity`` asks for, and args.family the
-    family whose kernels find zeros where it asks for that. Raises InvalidInput for weights that are never 0, and for
-    another family."""
+    """Apply ``--sparsity`` to args.workload or to each of args.workloads.
+
+    With ``--sparsity condense`` it also sets args.family to the family whose kernels find zeros. Raises InvalidInput
+    for weights that cannot be 0, and for another family."""
     from subbyte.families.registry import finding_zeros
     from subbyte.workload.sparsity import FOUND, text_with_sparsity, with_sparsity
 
@@ -144,7 +145,7 @@ def asked_settings(args: argparse.Namespace) -> dict[str, str]:
             raise InvalidInput(f"--set {setting}: expected knob=value, such as --set chunk=2")
         name = knob.strip().lower().replace("-", "_")
         if name in known:
-            raise InvalidInput(f"--set {setting}: {name} is set twice; leave one of them away")
+            raise InvalidInput(f"--set {setting}: {name} is set twice; leave out one of them")
         known.add(name)
         values[knob.strip()] = value.strip()
     return values

@@ -42,12 +42,14 @@ class Experiment(NamedTuple):
 
 
 DENSITIES = Experiment(
-    "subbyte.measure.densities", "DensitiesShape", "kernels that find zeros beside dense ones at several densities"
+    "subbyte.measure.densities",
+    "DensitiesShape",
+    "kernels that find zeros, compared with dense ones at several densities",
 )
 EXPERIMENTS = {
     "atoms": Experiment(
         "subbyte.measure.atoms.report", "PeaksShape",
-        "the measured peaks of this GPU, each matrix instruction alone, copies, launches; `atoms wgmma.sp`: of those "
+        "the measured peaks of this GPU: single matrix instructions, copies, launches; `atoms wgmma.sp`: of those "
         "with this text in their name",
     ),
     "strides": Experiment(
@@ -80,14 +82,14 @@ def add_parser(subparsers: Any) -> None:
     add_sparsity_argument(parser)
     parser.add_argument("--densities", metavar="D,D,...", type=densities,
                         help="with --sparsity condense: shares of both operands' values that are not 0")  # fmt: skip
-    text = "measure the kernels of this bundle instead of building some; may be repeated, replaces WORKLOAD"
+    text = "measure the kernels of this bundle instead of building any; may be repeated, replaces WORKLOAD"
     parser.add_argument("--bundle", action="append", default=[], metavar="DIR", help=text)
     parser.add_argument("--device", type=natural_number, default=0, metavar="N", help="GPU number (default 0)")
     parser.add_argument("--out", metavar="FILE", help="also write the record, with every sample, to this JSON file")
-    parser.add_argument("--from", metavar="FILE", dest="record", type=Path, help="print this record, measure nothing")
+    parser.add_argument("--from", metavar="FILE", dest="record", type=Path, help="print this record; measures nothing")
     parser.add_argument("--plan-seconds", type=seconds, default=40.0, metavar="S",
-                        help="time to spend on the plans of one cuDNN graph (default 40)")  # fmt: skip
-    parser.add_argument("--no-graph-api", action="store_true", help="measure cuDNN through PyTorch alone")
+                        help="time limit for the plans of one cuDNN graph (default 40)")  # fmt: skip
+    parser.add_argument("--no-graph-api", action="store_true", help="measure cuDNN only through PyTorch")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -97,10 +99,10 @@ def run(args: argparse.Namespace) -> int:
     elsewhere = args.record is not None or args.bundle or (args.workloads and args.workloads[0] in EXPERIMENTS)
     if args.sparsity != DENSE and elsewhere:
         raise InvalidInput(
-            f"--sparsity is of WORKLOADs: leave it away beside --from, --bundle, {', '.join(EXPERIMENTS)}"
+            f"--sparsity applies to WORKLOADs: leave it out with --from, --bundle, {', '.join(EXPERIMENTS)}"
         )
     if args.densities is not None and (args.sparsity != FOUND or elsewhere):
-        raise InvalidInput(f"--densities are of WORKLOADs with --sparsity {FOUND}: leave them away, or ask for that")
+        raise InvalidInput(f"--densities apply to WORKLOADs with --sparsity {FOUND}: add that, or leave them out")
     if args.record is not None:
         return _show(args)
     if args.sparsity == FOUND:
@@ -194,7 +196,7 @@ def _show(args: argparse.Namespace) -> int:
 
     word = args.workloads[0] if len(args.workloads) == 1 else None
     if args.bundle or (args.workloads and word not in EXPERIMENTS):
-        raise InvalidInput("--from prints a whole record: leave WORKLOADs and --bundle away")
+        raise InvalidInput("--from prints a whole record: leave out WORKLOADs and --bundle")
     source, advice = f"{args.record}: no record of `subbyte bench`, or a damaged one", "`subbyte bench --out` makes one"
     try:
         record: Any = json_file(args.record, "record")

@@ -50,7 +50,7 @@ def add_parser(subparsers: Any) -> None:
     add_arch_argument(parser)
     add_sparsity_argument(parser)
     add_config_arguments(parser, "auto")
-    text = "with --sparsity condense: the share of both operands that is not 0; dense is taken where it is faster"
+    text = "with --sparsity condense: share of both operands that is not 0; a faster dense kernel is preferred"
     parser.add_argument("--density", metavar="D", type=density, help=text)
     add_choice_arguments(parser)
     parser.add_argument("--emit", choices=FORMS, help="what to print (default: a summary); cubin needs -o")
@@ -61,11 +61,15 @@ def add_parser(subparsers: Any) -> None:
 
 def add_choice_arguments(parser: argparse.ArgumentParser) -> None:
     """``--tries``, ``--store`` and ``--gpu``: which kernel is taken where ``--set`` names none."""
-    text = "build, verify and time the N likeliest on this GPU, take the fastest and remember it (such as 16)"
+    text = (
+        "build, verify and time the N most promising kernels on this GPU, use the fastest and remember it (such as 16)"
+    )
     parser.add_argument("--tries", metavar="N", type=natural_number, default=0, help=text)
     text = "your own records (default: the usual store; off: none); see `subbyte records --help`"
     parser.add_argument("--store", metavar="FILE", help=text)
-    parser.add_argument("--gpu", metavar="NAME", help="take your records of the GPU called so, not of this machine's")
+    parser.add_argument(
+        "--gpu", metavar="NAME", help="use your records of the GPU with this name, not of this machine's"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -110,7 +114,9 @@ def chosen_kernel(
             store=getattr(args, "store", None), gpu=getattr(args, "gpu", None), tries=getattr(args, "tries", 0),
         )  # fmt: skip
     if getattr(args, "tries", 0):
-        raise InvalidInput("--tries measures which configuration is the fastest, and --set names one; leave one away")
+        raise InvalidInput(
+            "--tries measures which configuration is the fastest, and --set names one; use only one of them"
+        )
     known = known_config(args.workload, arch_named(arch), family_named(asked_family(args)))
     return build(args.workload, configuration(args, known), arch, output=output)
 

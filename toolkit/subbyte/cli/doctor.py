@@ -173,7 +173,7 @@ def _landscapes() -> list[str]:
 def _kept() -> list[Check]:
     """A line when what is built cannot be kept."""
     why = why_not_kept()
-    advice = f"every process builds its kernels anew; name a folder of your own with {VARIABLE}"
+    advice = f"every process rebuilds its kernels; set a folder of your own with {VARIABLE}"
     return [Check("kernel cache", _NOTE, why, advice)] if why else []
 
 

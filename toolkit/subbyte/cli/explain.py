@@ -146,7 +146,9 @@ def _options(args: argparse.Namespace, found: Mapping[str, Topic[Any]], family: 
     for owner, topic in found.items():
         for option in topic.options:
             if option.name not in own and getattr(args, option.name) is not None:
-                raise InvalidInput(f"--{option.name} is of the {owner} family; leave it away with --family {family}")
+                raise InvalidInput(
+                    f"--{option.name} belongs to the {owner} family; leave it out with --family {family}"
+                )
     given = {name: getattr(args, name) for name in own}
     for name, option in own.items():
         if option.kind == "pair" and given[name] is not None:
@@ -189,11 +191,11 @@ def _add_speed(parsers: Any) -> None:
     parser = command_parser(
         parsers,
         "speed",
-        "The speed of light: floors of launching, moving and multiplying beside the best recorded times.",
+        "The speed of light: floors of launching, moving and multiplying, and the best recorded times.",
         "subbyte explain speed resnet50.stage2@8",
     )
     add_workload_argument(parser, DEFAULT_WORKLOAD)
-    parser.add_argument("--gpu", default="NVIDIA H200", help="GPU whose measured peaks count (default NVIDIA H200)")
+    parser.add_argument("--gpu", default="NVIDIA H200", help="GPU whose measured peaks are used (default NVIDIA H200)")
 
 
 def _duplicates(args: argparse.Namespace) -> Said:

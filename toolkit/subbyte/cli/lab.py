@@ -36,7 +36,7 @@ def add_parser(subparsers: Any) -> None:
         subparsers, "lab", "Open JupyterLab on the first notebook, or on the one named.", "subbyte lab 02 --no-browser"
     )
     parser.add_argument("notebook", nargs="?", metavar="NOTEBOOK", help=f"name or number (default {FIRST})")
-    text = "bring this notebook back as it was shipped, keep yours beside it as a backup, and open nothing"
+    text = "restore this notebook as it was shipped, keep yours as a backup in the same folder, and open nothing"
     parser.add_argument("--reset", action="store_true", help=text)
     parser.add_argument("--no-browser", action="store_true", help="print the address and open nothing")
     parser.add_argument("--port", type=_port, help="port on this machine; default: the first free one from 8888")
@@ -81,7 +81,7 @@ def _reset(args: argparse.Namespace, folder: Path) -> int:
     was_there = notebook.exists()
     backup = reset(notebook)
     if backup:
-        text = f"{notebook.name} is as it was shipped again; your copy is {backup.name} beside it"
+        text = f"{notebook.name} is restored as it was shipped; your copy is {backup.name} in the same folder"
     else:
         text = f"{notebook.name} " + ("is as it was shipped: nothing to do" if was_there else "is there again")
     emit("lab", {"notebook": str(notebook), "backup": str(backup) if backup else None}, args, text)

@@ -22,7 +22,7 @@ def add_parser(subparsers: Any) -> None:
         "subbyte race resnet50.stage2@8 --strategies random,autotvm,diverse --trials 200 --seeds 100 -o race.json.gz",
     )
     add = parser.add_argument
-    text = "a landscape (a file or a shipped name), a layer or a network of which landscapes are shipped"
+    text = "a landscape (a file or a shipped name), or a layer or network that has shipped landscapes"
     add("workloads", metavar="WORKLOAD", nargs="*", help=text)
     text = f"such as autotvm:loss=reg; `subbyte tune --help` lists strategies and options; default {STRATEGIES}"
     add("--strategies", metavar="A,B,...", default=STRATEGIES, help=text)
@@ -34,7 +34,7 @@ def add_parser(subparsers: Any) -> None:
         help="also compare what another tool visited (a trace file); may be given several times")  # fmt: skip
     add("--statistics-seed", metavar="N", type=seed, default=0, help="seed of the resampling (default 0)")
     add("-o", "--output", metavar="FILE", help="keep every run in FILE (.json.gz)")
-    text = "compute the statistics anew from the runs kept in FILE...; nothing runs"
+    text = "recompute the statistics from the runs kept in FILE...; nothing runs"
     add("--load", "--from", metavar="FILE", nargs="+", help=text)
 
 

@@ -26,19 +26,19 @@ def add_parser(subparsers: Any) -> None:
         epilog="example:\n  subbyte records list resnet50.stage2@8",
     )
     parts = parser.add_subparsers(dest="part", metavar="PART", title="parts", required=True)
-    _part(parts, "list", "A line for each record, the fastest of a workload first.", "subbyte records list")
-    _part(parts, "show", "Everything that is known of records, and which of them `compile` takes on this machine.",
+    _part(parts, "list", "One line per record, the fastest of each workload first.", "subbyte records list")
+    _part(parts, "show", "Everything that is known about records, and which of them `compile` takes on this machine.",
           "subbyte records show resnet50.stage2@8")  # fmt: skip
     exporting = _part(parts, "export", "Write records to a file of JSON lines.", "subbyte records export mine.jsonl",
                       "FILE")  # fmt: skip
-    exporting.add_argument("--force", action="store_true", help="write over a file that is there")
+    exporting.add_argument("--force", action="store_true", help="overwrite an existing file")
     importing = command_parser(
         parts, "import", "Take over the records of a file: all, or with a damaged line none. Of two of the same kernel "
         "the better one stays.", "subbyte records import mine.jsonl",
     )  # fmt: skip
     importing.add_argument("file", metavar="FILE", help="a file that `subbyte records export` wrote")
     _store_argument(importing)
-    forgetting = _part(parts, "forget", "Remove records; says which. Nothing is asked.",
+    forgetting = _part(parts, "forget", "Remove records and print which; does not ask for confirmation.",
                        "subbyte records forget resnet50.stage2@8")  # fmt: skip
     forgetting.add_argument("--all", action="store_true", help="remove every record")
 
@@ -58,9 +58,9 @@ def _part(parts: Any, name: str, description: str, example: str, file: str = "")
     parser = command_parser(parts, name, description, example)
     if file:
         parser.add_argument("file", metavar=file, help="the file")
-    parser.add_argument("workload", metavar="WORKLOAD", nargs="?", help="of this layer or matrix product alone")
-    parser.add_argument("--gpu", metavar="NAME", help="of the GPU called so alone, such as 'NVIDIA H200'")
-    parser.add_argument("--arch", metavar="ARCH", help="of this architecture alone")
+    parser.add_argument("workload", metavar="WORKLOAD", nargs="?", help="only records of this layer or matrix product")
+    parser.add_argument("--gpu", metavar="NAME", help="only records of the GPU with this name, such as 'NVIDIA H200'")
+    parser.add_argument("--arch", metavar="ARCH", help="only records of this architecture")
     parser.add_argument("--id", metavar="N", type=positive, action="append", default=[],
                         help="the record of this number; may be given several times")  # fmt: skip
     _store_argument(parser)
@@ -143,7 +143,9 @@ def _import(args: argparse.Namespace, store: Store) -> int:
 def _forget(args: argparse.Namespace, store: Store) -> int:
     asked = _asked(args)
     if args.all == any(asked.values()):
-        raise InvalidInput("say what to forget: a WORKLOAD, --gpu, --arch or --id; or --all alone for every record")
+        raise InvalidInput(
+            "say what to forget: a WORKLOAD, --gpu, --arch or --id; or --all, without any of these, for every record"
+        )
     rows = store.forget(**asked)
     _emit(args, store, rows, f"removed {_counted(len(rows))}\n{lines(rows)}" if rows else _nothing(args, store))
     return 0

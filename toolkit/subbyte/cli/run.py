@@ -45,7 +45,7 @@ def add_parser(subparsers: Any) -> None:
     add_config_arguments(parser, "auto")
     parser.add_argument("--output", metavar="TYPE", help=OUTPUT_HELP)
     parser.add_argument("--device", default="auto", help="auto (a GPU, else the CPU), cuda:0, or emulator")
-    parser.add_argument("--seed", type=seed, default=0, help="of the random operands (default 0)")
+    parser.add_argument("--seed", type=seed, default=0, help="seed of the random operands (default 0)")
     parser.add_argument("--density", metavar="D", type=density, help="share of the operands' values that are not 0")
     parser.add_argument("--save", metavar="FILE.npz", type=Path, help="operands, parameters and output")
     parser.add_argument("--no-time", action="store_true", help="check only")
@@ -64,6 +64,7 @@ def run(args: argparse.Namespace) -> int:
         run_outputs,
     )
     from subbyte.measure.densities import strewn
+    from subbyte.workload.operand import DENSE
 
     if args.save is not None:
         prove_writable(args.save)
@@ -71,6 +72,12 @@ def run(args: argparse.Namespace) -> int:
     arch = args.arch or device_arch(args.device)
     device = resolve_device(args.device, arch)
     kernel = chosen_kernel(args, arch, args.output)
+    pattern = kernel.workload.precision.weights.sparsity
+    if args.density is not None and pattern != DENSE:
+        raise InvalidInput(
+            f"--density {args.density:g}: values that are other than 0 anywhere do not fit weights of {pattern}; leave "
+            "--density away, or ask for --sparsity condense"
+        )
     x, w, requant = random_operands(kernel, args.seed)
     if args.density is not None:
         x, w = strewn(kernel.workload, args.density, args.seed)

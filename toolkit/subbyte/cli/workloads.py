@@ -75,7 +75,7 @@ def _kernels(workload: ConvWorkload) -> str:
     if sum(map(len, found.values())) == len(ARCHS):
         each = ", ".join(f"the {family} family on {', '.join(archs)}" for family, archs in found.items())
         return f"yes ({each}; {why})"
-    each = ", ".join(f"on {', '.join(archs)} alone (the {family} family" for family, archs in found.items())
+    each = ", ".join(f"only on {', '.join(archs)} (the {family} family" for family, archs in found.items())
     return f"{each}; {why})"
 
 

@@ -75,7 +75,7 @@ _TEXTS = {
         "{where} touches byte {offset} of shared memory before the asynchronous copy of {elsewhere} into it was "
         "waited for"
     ),
-    "uninitialised_shared": "{where} reads {size} bytes at byte {offset} of shared memory that nobody wrote",
+    "uninitialised_shared": "{where} reads {size} bytes at byte {offset} of shared memory that no thread wrote",
     "misaligned": "{access}, which is not aligned",
     "divergent_barrier": "{where} waits here for the block while {meanwhile}",
     "divergent_warp": "{where} is at this warp instruction while {partner} is at {elsewhere} or not in its mask",
@@ -126,7 +126,7 @@ _TEXTS = {
         "{where} gives a matrix instruction metadata {amount} for group {offset} of its row: of four neighbours two "
         "different places are needed, the lower one first (4, 8, 9, 12, 13 or 14)"
     ),
-    "bad_mbarrier: uninitialised": "{where} uses byte {offset} of shared memory as an mbarrier that nobody initialised",
+    "bad_mbarrier: uninitialised": "{where} uses byte {offset} of shared memory as an uninitialised mbarrier",
     "bad_mbarrier: arrivals": (
         "{where} makes {size} arrivals on the mbarrier at byte {offset}, whose phase lacks {amount}"
     ),

@@ -65,7 +65,7 @@ class _Request(ctypes.Structure):
 class EmulatorRun:
     """What a run gave besides the outputs, which are written into the caller's arrays.
 
-    ``unwritten`` and ``rewritten`` count, per output, the elements that nobody wrote and those that two threads wrote;
+    ``unwritten`` and ``rewritten`` count, per output, the elements that no thread wrote and those that two wrote;
     both are empty for unchecked runs. ``instructions`` names the numbers in the trace's ``instruction`` field.
     """
 
@@ -331,7 +331,7 @@ def _rows(address: int | None, count: int, dtype: np.dtype[np.void]) -> NDArray[
 
 
 def _coverage(launch: Launch, writers: dict[str, NDArray[np.uint32]]) -> tuple[dict[str, int], dict[str, int]]:
-    """Elements of each output that nobody wrote, and that more than one thread wrote."""
+    """Elements of each output that no thread wrote, and that more than one thread wrote."""
     unwritten, rewritten = {}, {}
     for argument in launch.arguments:
         if argument.name not in writers:

@@ -54,15 +54,15 @@ def _dot(w: int, x: int, n: int) -> int:
 
 
 WRONG_DOTS = {
-    "That counts products of 1 and 1 alone. Two bits 0 are -1 times -1, which is 1 too.": lambda w, x, n: (
+    "That counts only products of 1 and 1. Two bits 0 are -1 times -1, which is 1 too.": lambda w, x, n: (
         2 * (w & x).bit_count() - n
     ),
     "That is the sum of bits 0 and 1. A bit stands for 2 b - 1 on both sides: multiply that out.": lambda w, x, n: (
         w & x
     ).bit_count(),
     "The constant is missing: every one of the n products adds (-1) times (-1).": lambda w, x, n: _dot(w, x, n) - n,
-    "n is the number of products, not the 32 bits of a word: bits that only fill up are no channels.": lambda w, x, n: (
-        _dot(w, x, 32)
+    "n is the number of products, not the 32 bits of a word: padding bits are not channels.": lambda w, x, n: _dot(
+        w, x, 32
     ),
 }
 
@@ -95,7 +95,7 @@ def _threshold(gamma: float, beta: float, mean: float, deviation: float) -> tupl
 
 _FLIP = "gamma < 0 reverses the comparison: the bit is 1 below the threshold. Return flip = gamma < 0."
 WRONG_THRESHOLDS = {
-    "Rounding gives the nearest integer, which may lie on the wrong side. A sum passes from the first integer that is "
+    "Rounding gives the nearest integer, which may lie on the wrong side. A sum passes at the first integer that is "
     "high enough.": lambda *norm: (round(_crossing(*norm)), norm[0] < 0),
     _FLIP: lambda *norm: (-(-_crossing(*norm) // 1), False),
     _FLIP + " And the level is not rounded.": lambda *norm: (round(_crossing(*norm)), False),
@@ -169,7 +169,7 @@ def check_load(answer: Any, bits: int) -> Feedback:
     """Check (cycles from shared memory, sectors of global memory) of a tile's load from a matrix ``bits`` wide."""
     load = strides([bits]).plain[0]
     if unanswered(answer):
-        return Feedback(False, "Replace the ... by two numbers: cycles from shared memory, sectors of global memory.")
+        return Feedback(False, "Replace the ... with two numbers: cycles from shared memory, sectors of global memory.")
     right = (load.wavefronts, len(load.sectors))
     if same(answer, right):
         distance = bits // BLOCK_BITS
@@ -177,7 +177,7 @@ def check_load(answer: Any, bits: int) -> Feedback:
         return Feedback(True, f"{said}, half of which it uses.")
     given = tuple(answer) if isinstance(answer, list) else answer
     mistakes = [
-        ((right[0], 4), "4 sectors are what a tile in one piece takes; here every row begins another sector."),
+        ((right[0], 4), "4 sectors are what a tile in one piece takes; here every row starts a new sector."),
         ((right[0], 8 * bits // 256), "only the tile's own 16 bytes of each row are loaded."),
         ((8, right[1]), "8 rows meet only where the distance is a multiple of 1,024 bits, all 32 banks."),
         ((1, right[1]), "some rows do meet: 32 banks of 4 bytes are 1,024 bits; which rows begin at the same bank?"),
@@ -229,7 +229,7 @@ def check_instructions(answer: Any, workload: ConvWorkload | str, config: Config
     wl = parse(workload)
     record = plane_composition(wl, config)
     if unanswered(answer):
-        return Feedback(False, "Replace the ... by a number of instructions.")
+        return Feedback(False, "Replace the ... with a number of instructions.")
     steps, planes, p = record.steps, record.planes, record.weight_planes
     if same(answer, steps * planes):
         return Feedback(True, f"{steps} for a plane, {planes} planes of activations; those of the weights are columns.")
@@ -254,7 +254,7 @@ def check_corner(answer: Any, workload: ConvWorkload | str) -> Feedback:
         raise InvalidInput(f"workload {wl}: the exercise is for -1 and 1 on both sides, such as {wl.sizes}:w1a1")
     right = tuple(_corner(wl, padding) for padding in PADDINGS)
     if unanswered(answer):
-        return Feedback(False, "Replace the ... by three numbers: with padding zero, minus, plus.")
+        return Feedback(False, "Replace the ... with three numbers: with padding zero, minus, plus.")
     if same(answer, right):
         return Feedback(True, "zero leaves products out, so the constant n differs at the border; the others keep it.")
     zero, minus, plus = right

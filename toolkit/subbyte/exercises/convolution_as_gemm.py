@@ -85,7 +85,7 @@ def _counts(w: ConvWorkload, config: MmaConfig, arch: str) -> tuple[dict[str, in
             (floor, "tiles that hang over the edge are launched too: round up."),
             (record.blocks * 8, "the 8 images of a group share one block."),
             (m // (len(record.pixels) or 1) * columns, "the 8 images of a group share one block."),
-            (down * across, "these are the pixel tiles alone; groups of images and blocks of channels multiply them."),
+            (down * across, "these are only the pixel tiles; groups of images and blocks of channels multiply them."),
         ],
         "steps": [
             (k, "a step takes many channels at once, not one."),
@@ -115,7 +115,7 @@ def check_datum(answer: Any, workload: ConvWorkload | str, row: int, column: int
     if not (0 <= row < rows and 0 <= column < columns):
         raise InvalidInput(f"row {row}, column {column}: the lowered matrix of {w.label} is {rows} x {columns}")
     if unanswered(answer):
-        return Feedback(False, "Replace the ... by (image, y, x, channel).")
+        return Feedback(False, "Replace the ... with (image, y, x, channel).")
     if not (isinstance(answer, (tuple, list)) and len(answer) == 4):
         return Feedback(False, f"{short(answer)}: give four numbers, (image, y, x, channel).")
     right = _datum(w, row, column)
@@ -165,7 +165,7 @@ def check_waste(answer: Any, workload: ConvWorkload | str, arch: str = "sm_80") 
     """Check a configuration of the paper's space that wastes as few multiplications as any of it can, and needs no more
     blocks than any other of those."""
     if unanswered(answer):
-        return Feedback(False, "Replace the ... by an MmaConfig.")
+        return Feedback(False, "Replace the ... with an MmaConfig.")
     if not shows(answer, Tiling):
         return Feedback(False, f"{short(answer)}: give an MmaConfig, such as MmaConfig(1, 2, 4, 4).")
     w = parse(workload)

@@ -39,7 +39,7 @@ def check_sectors(answer: Any, workload: ConvWorkload | str) -> Feedback:
         lines = [f"{name} = {given[name]}: {_why(given[name], right[name])}" for name in wrong]
         return Feedback(False, " ".join(lines))
     if open_:
-        return Feedback(False, f"Replace the ... of {', '.join(open_)} by a number of sectors.")
+        return Feedback(False, f"Replace the ... of {', '.join(open_)} with a number of sectors.")
     return Feedback(
         True,
         "; ".join(f"{name}: {len(use.sectors)} sectors, {use.efficiency:.0%} useful" for name, use in right.items()),
@@ -79,7 +79,7 @@ def check_byte(answer: Any, workload: ConvWorkload | str, place: tuple[int, int,
     if not all(0 <= at < size for at, size in zip(place, (w.n, w.h, w.w, w.c), strict=True)):
         raise InvalidInput(f"place {place}: the input is [{w.n}, {w.h}, {w.w}, {w.c}]")
     if unanswered(answer):
-        return Feedback(False, "Replace the ... by a number of bytes from the start of the tensor.")
+        return Feedback(False, "Replace the ... with a number of bytes from the start of the tensor.")
     blocks = w.channel_blocks
     block = ((n // 8 * w.h + h) * w.w + x) * blocks + c // 32
     right = block * 128 + n % 8 * 16 + c % 32 // 2
@@ -114,7 +114,7 @@ def check_byte(answer: Any, workload: ConvWorkload | str, place: tuple[int, int,
 def check_chunk(answer: Any, workload: ConvWorkload | str, config: MmaConfig) -> Feedback:
     """Check the smallest ``chunk`` with which the activation loads of ``config`` in NHWC waste nothing."""
     if unanswered(answer):
-        return Feedback(False, "Replace the ... by 1, 2, 4 or 8.")
+        return Feedback(False, "Replace the ... with 1, 2, 4 or 8.")
     if not any(same(answer, chunk) for chunk in (1, 2, 4, 8)):
         return Feedback(False, f"{short(answer)}: chunk may be 1, 2, 4 or 8.")
     found = {}
@@ -129,7 +129,7 @@ def check_chunk(answer: Any, workload: ConvWorkload | str, config: MmaConfig) ->
         return Feedback(True, "Two neighbouring channel blocks of a pixel are 32 bytes: one whole sector. The output "
                               "stores stay as they are: they depend on the output's layout, not on chunk.")  # fmt: skip
     if found[answer] < 1:
-        return Feedback(False, f"With chunk {answer} a lane's 16 bytes are still alone in their sector: "
+        return Feedback(False, f"With chunk {answer} a lane's 16 bytes are still the only ones used in their sector: "
                                f"{found[answer]:.0%} useful. Which bytes are their neighbours in NHWC?")  # fmt: skip
     return Feedback(False, f"With chunk {answer} nothing is wasted, but a smaller one does it too.")
 

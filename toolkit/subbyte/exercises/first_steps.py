@@ -27,7 +27,7 @@ SHAPE = ("blk_row_warps", "blk_col_warps", "warp_row_tiles", "warp_col_tiles", "
 def check_pixels(answer: Any, workload: ConvWorkload | str, tile: tuple[int, int]) -> Feedback:
     """Check a number: how many different input pixels a tile of outputs, (rows, columns), reads."""
     if unanswered(answer):
-        return Feedback(False, "Replace the ... by a number of pixels.")
+        return Feedback(False, "Replace the ... with a number of pixels.")
     record = duplicates(workload, tile)
     if same(answer, record.loads.full):
         return Feedback(True, f"{record.entries} entries, {record.genuine} of them genuine: {record.ratio_full:.2f} "
@@ -51,7 +51,7 @@ def check_block(
     """Check a configuration, or its knobs by name: a block of ``warps`` warps has to compute ``pixels`` output pixels
     (each for 8 images) x ``filters`` filters, and has to be buildable."""
     if unanswered(answer):
-        return Feedback(False, "Replace each ... by a whole number: warps of a block, tiles of a warp.")
+        return Feedback(False, "Replace each ... with a whole number: warps of a block, tiles of a warp.")
     if isinstance(answer, Mapping):
         for name, value in answer.items():
             if name in SHAPE and (isinstance(value, bool) or not isinstance(value, Integral)):
@@ -84,7 +84,7 @@ def check_block(
 def check_rate(answer: Any, workload: ConvWorkload | str, microseconds: float) -> Feedback:
     """Check tera-operations per second from the time of a layer, to within 1 %."""
     if unanswered(answer):
-        return Feedback(False, "Replace the ... by tera-operations per second.")
+        return Feedback(False, "Replace the ... with tera-operations per second.")
     w = parse(workload)
     number(microseconds, "microseconds", positive=True)
     right = w.operations / microseconds / 1e6
@@ -113,7 +113,7 @@ def check_waves(answer: Any, blocks: int, blocks_per_sm: int, multiprocessors: i
     if min(blocks, blocks_per_sm, multiprocessors) < 1:
         raise InvalidInput("blocks, blocks_per_sm and multiprocessors must be at least 1: pass what the kernel reports")
     if unanswered(answer):
-        return Feedback(False, "Replace the ... by a number of waves.")
+        return Feedback(False, "Replace the ... with a number of waves.")
     at_once = blocks_per_sm * multiprocessors
     exact = blocks / at_once
     if same(answer, ceil(exact)):

@@ -41,7 +41,7 @@ def check_tap_start(
     if tap is None:
         raise InvalidInput(f"tap ({r}, {s}) of output row {output_row} reads rows outside the image: choose another")
     if unanswered(answer):
-        return Feedback(False, "Replace the ... by a number of bytes from the start of the pipeline.")
+        return Feedback(False, "Replace the ... with a number of bytes from the start of the pipeline.")
     if same(answer, tap.start):
         where = f"Stage buffer {tap.buffer} begins at {tap.buffer * record.buffer_bytes:,}, pixel {tap.column} of it"
         return Feedback(
@@ -117,7 +117,7 @@ def check_grid(answer: Any, workload: ConvWorkload | str, config: WgmmaConfig) -
     w = parse(workload)
     plan = cast("WgmmaPlan", plan_of(w, config))
     if unanswered(answer):
-        return Feedback(False, "Replace the ... by a number of blocks.")
+        return Feedback(False, "Replace the ... with a number of blocks.")
     if same(answer, plan.grid_blocks):
         parts = f"{plan.knobs.segments} segments of rows x {plan.x_tiles} column tile(s)"
         tiles = f"{plan.filter_blocks} tile(s) of {plan.filters} output channels x {plan.knobs.cluster_split_k}"
@@ -165,7 +165,7 @@ def check_price(answer: Any, landscape: Landscape, knob: str, value: int) -> Fee
         offered = sorted({str(one[knob]) for one in values.values() if knob in one})
         raise InvalidInput(f"{knob}={value}: no measured configuration has it; allowed: {', '.join(offered)}")
     if unanswered(answer):
-        return Feedback(False, "Replace the ... by a ratio of two times.")
+        return Feedback(False, "Replace the ... with a ratio of two times.")
     best, mine = min(times.values()), min(held)
     if _about(answer, mine / best):
         said = f"{mine:.2f} us instead of {best:.2f} us: {mine / best:.2f} times"

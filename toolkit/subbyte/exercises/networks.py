@@ -39,7 +39,7 @@ def check_class(function: Any) -> Feedback:
     differing = [number for number, pair in enumerate(zip(found, right, strict=True)) if not same(*pair)]
     if not differing:
         return Feedback(
-            True, f"All {len(right)} classes are the same, from integers alone: one product, one sum, argmax."
+            True, f"All {len(right)} classes are the same, computed only from integers: one product, one sum, argmax."
         )
     wrong = {
         "That is the largest sum. Each class has a batch normalization of its own: a multiplier and a bias.": sums,
@@ -67,7 +67,7 @@ def check_largest_sum(answer: Any, name: str, layer: str) -> Feedback:
     """Check what no sum of a layer that adds a residual exceeds, whatever the operands."""
     made, one = _adding(name, layer)
     if unanswered(answer):
-        return Feedback(False, "Replace the ... by a number: the largest sum there can be.")
+        return Feedback(False, "Replace the ... with a number: the largest sum there can be.")
     first, source = made.layers[0], made.layer(one.residual)
     right, before = made.largest_sums()[layer], made.largest_sums()[one.residual]
     if same(answer, right):
@@ -95,7 +95,7 @@ def check_residual(answer: Any, name: str, layer: str) -> Feedback:
     made, one = _adding(name, layer)
     read, written, bits = residual_bytes(made, one)
     if unanswered(answer):
-        return Feedback(False, "Replace the ... by a number of bytes: sums that are read, and sums that are written.")
+        return Feedback(False, "Replace the ... with a number of bytes: sums that are read, and sums that are written.")
     total = read + written
     if same(answer, total):
         own = made.batch * int(np.prod(one.output)) * one.workload.precision.output.bits // 8

@@ -115,7 +115,7 @@ def check_requantize(answer: Callable[[int, int, int, int, tuple[int, int]], int
         return lambda: [form(*case) for case in SUMS]
 
     known: dict[str, Callable[[], Any]] = {
-        "nothing is rounded: >> alone rounds down; add half of 2^shift first.": each(
+        "nothing is rounded: >> by itself rounds down; add half of 2^shift first.": each(
             lambda a, b, m, s, c: _clip(((a + b) * m) >> s, c)
         ),
         "you round towards zero below zero; >> on negative numbers rounds down, which is meant.": each(
@@ -165,7 +165,7 @@ def check_padding(answer: Any, workload: ConvWorkload | str) -> Feedback:
     """
     w = parse(workload)
     if unanswered(answer):
-        return Feedback(False, "Replace the ... by a share between 0 and 1.")
+        return Feedback(False, "Replace the ... with a share between 0 and 1.")
     if isinstance(answer, (bool, str)):
         return Feedback(False, "Give a number between 0 and 1.")
     images, inputs, outputs = w.n / (8 * w.batch_groups), w.c / (32 * w.channel_blocks), w.k / (32 * w.filter_blocks)

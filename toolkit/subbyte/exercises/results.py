@@ -57,7 +57,7 @@ def check_floors(answer: Any, workload: ConvWorkload | str, terabytes_per_second
             ((x * w.r * w.s + weights + y) / (x + weights + y),
              "that is the lowered matrix; a floor counts each datum once."),
             ((w.n * w.h * w.w * w.c + weights + y) / (x + weights + y),
-             "a stride leaves pixels out that no output reads: they need not move."),
+             "with a stride, some pixels are read by no output: they need not move."),
         ],
         "multiplying": [
             (0.5, "those are multiply-accumulates; each counts as two operations."),
@@ -78,7 +78,7 @@ def check_floors(answer: Any, workload: ConvWorkload | str, terabytes_per_second
     if wrong:
         return Feedback(False, " ".join(wrong))
     if missing:
-        return Feedback(False, f"Replace the ... of {', '.join(missing)} by microseconds.")
+        return Feedback(False, f"Replace the ... of {', '.join(missing)} with microseconds.")
     longer = max(PARTS, key=lambda name: right[name])
     return Feedback(True, f"{right['moving']:.2f} us to move, {right['multiplying']:.2f} us to multiply: a perfect "
                           f"kernel of this layer would be limited by {longer}.")  # fmt: skip
@@ -124,7 +124,7 @@ def _about_shares(given: Mapping[str, Any], right: Mapping[str, float], times: M
     sets = {n: ["", *(m for m in "abc" if m != n), "".join(m for m in "abc" if m != n)] for n in "abc"}
     known = [
         (_shares(times, [("a", "b", "c")]), "that is one order of adding; another order divides the gain differently."),
-        ({n: _gain(times, "", n) for n in "abc"}, "that is each technique alone, added to nothing."),
+        ({n: _gain(times, "", n) for n in "abc"}, "that is each technique on its own, added to nothing."),
         ({n: _gain(times, "".join(m for m in "abc" if m != n), n) for n in "abc"},
          "that is each technique added last (Figure 16). These do not multiply to the whole gain."),
         ({n: sum(sums[n]) / 6 for n in "abc"},
@@ -162,7 +162,7 @@ def check_verdict(verdict: Callable[[float, float, float], str]) -> Feedback:
     if given == right:
         return Feedback(True, "All intervals agree. Not finding a difference is not finding that there is none.")
     known: dict[str, Callable[[], Any]] = {
-        "an interval that holds 0 does not show that there is none: it may also be too wide to tell.": lambda: [
+        "an interval that contains 0 does not show that there is no difference: it may be too wide to tell.": lambda: [
             word if word in ("better", "worse") else "equivalent" for word in right
         ],
         "you never say equivalent: an interval wholly within the margin shows that any difference is too small to "

@@ -72,7 +72,7 @@ def check_random_trials(answer: Any, good: int, total: int, chance: float = 0.95
         (right - 1, f"One too few: the chance is {random_chance(right - 1, good, total):.2%}."),
         (lambda a: _whole(a) and right < a <= total, "That is enough, but not the smallest number that is."),
     ]
-    otherwise = "All trials miss with a chance of bad / all * (bad - 1) / (all - 1) * ..., one factor for each trial."
+    otherwise = "All trials miss with probability bad / all * (bad - 1) / (all - 1) * ..., one factor for each trial."
     return Feedback(False, recognise(answer, mistakes, otherwise))
 
 
@@ -110,7 +110,7 @@ def check_accept(accept: Callable[[float, float, float, float], bool]) -> Feedba
             new >= old for old, new, _, _ in MOVES
         ],
         "you take everything: that is a random walk, which ignores the scores.": lambda: [True] * len(MOVES),
-        "old and new are swapped: scores are better when greater.": lambda: [
+        "old and new are swapped: higher scores are better.": lambda: [
             _accepts(new, old, t, draw) for old, new, t, draw in MOVES
         ],
         "the temperature is missing: as it falls, the same loss must become harder to accept.": lambda: [
@@ -148,7 +148,7 @@ def check_keep(keep: Callable[[Sequence[Sequence[int]], int], Sequence[int]]) ->
         try:
             answer = [int(place) for place in given]
         except (TypeError, ValueError):
-            return Feedback(False, "Return a list of places: 0 for the first mutant, 1 for the second, ...")
+            return Feedback(False, "Return a list of indices: 0 for the first mutant, 1 for the second, ...")
         right = greedy(mutants, count, lambda times: 1 / (1 + times))
         if answer != right:
             return Feedback(False, _about_kept(answer, right, mutants, count))
@@ -178,7 +178,7 @@ def _about_kept(answer: list[int], right: list[int], mutants: Sequence[Sequence[
     if len(set(answer)) < count:
         return "One mutant is picked twice."
     if not all(0 <= place < len(mutants) for place in answer):
-        return f"Places go from 0 to {len(mutants) - 1}."
+        return f"Indices go from 0 to {len(mutants) - 1}."
     known: dict[str, Callable[[], Any]] = {
         "you keep the first ones. Nothing was compared yet.": lambda: list(range(count)),
         "you ask only whether a value is new, yes or no. After a few picks every value is known, all gains are 0 and "

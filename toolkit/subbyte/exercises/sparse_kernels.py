@@ -68,7 +68,7 @@ def check_nibble(function: Any) -> Feedback:
     if same(found, right):
         return Feedback(True, "Two indices of two bits, the first in the lower ones: 4, 8, 12, 9, 13 and 14.")
     mistakes = [
-        ([first << 2 | second for first, second in pairs], "The first index stands in the lower bits."),
+        ([first << 2 | second for first, second in pairs], "The first index is in the lower bits."),
         ([1 << first | 1 << second for first, second in pairs],
          "That is a mask of four bits; the hardware wants two indices, of two bits each."),
     ]  # fmt: skip
@@ -94,7 +94,7 @@ def check_live(function: Any) -> Feedback:
          "That is one product's chance. A position is live if any of 16 rows and any of 8 columns is."),
         ([_live(d, ROWS + COLUMNS) for (d,) in densities], "Both sides must be alive: the chances are multiplied."),
         ([1 - (1 - d * d) ** (ROWS * COLUMNS) for (d,) in densities],
-         "Products of one row share its value, so they are no independent draws; take rows and columns apart."),
+         "Products of one row share its value, so they are not independent draws; take rows and columns apart."),
     ]  # fmt: skip
     named = next((words for wrong, words in mistakes if _near(found, wrong)), "")
     at = next((at for at, both in enumerate(zip(found, right, strict=True)) if not _near(*([one] for one in both))), 0)
@@ -123,7 +123,7 @@ def check_from_shared(answer: Any, columns: int) -> Feedback:
         raise InvalidInput(f"columns {columns!r}: expected 64, 72, ... 256")
     if unanswered(answer):
         return Feedback(
-            False, "Replace the ... by a number: clocks of the dense instructions over those of the sparse one."
+            False, "Replace the ... with a number: clocks of the dense instructions over those of the sparse one."
         )
     right = columns / (16 + columns / 2)
     if _close(answer, right):

@@ -42,7 +42,7 @@ def check_ohmma(function: Any) -> Feedback:
         ([-(-a // OHMMA_COLUMNS) * -(-b // OHMMA_ROWS) for a, b in pairs],
          "The sides are swapped: A goes by 8, B by 16."),
         ([OHMMA_DENSE if a and b else 0 for a, b in pairs],
-         "That skips empty vectors alone; a condensed vector of few values needs fewer OHMMA."),
+         "That skips only empty vectors; a condensed vector of few values needs fewer OHMMA."),
     ]  # fmt: skip
     named = next((words for wrong, words in mistakes if same(found, wrong)), "")
     a, b = pairs[differing[0]]
@@ -106,7 +106,7 @@ def check_sides(answer: Any, nonzeros: int) -> Feedback:
     if isinstance(nonzeros, bool) or nonzeros not in range(1, POSITIONS + 1):
         raise InvalidInput(f"nonzeros {nonzeros!r}: expected 1 to {POSITIONS}")
     if unanswered(answer):
-        return Feedback(False, "Replace the ... by two numbers: with the weights on A, and on B.")
+        return Feedback(False, "Replace the ... with two numbers: with the weights on A, and on B.")
     on_a, on_b = -(-nonzeros // OHMMA_ROWS) * 2, 4 * -(-nonzeros // OHMMA_COLUMNS)
     right = (OHMMA_DENSE / on_a, OHMMA_DENSE / on_b)
     if same(answer, right):
@@ -114,7 +114,7 @@ def check_sides(answer: Any, nonzeros: int) -> Feedback:
     mistakes: list[tuple[Any, str]] = [
         (right[::-1], "the sides are swapped: A is skipped by 8, B by 16."),
         ((POSITIONS / nonzeros,) * 2, "that is if every zero were skipped; only whole groups of 8 or 16 are."),
-        ((on_a, on_b), "those are the OHMMA that are left; dense it takes 8."),
+        ((on_a, on_b), "those are the OHMMA that are left; a dense k takes 8."),
     ]
     hint = "a dense k takes 4 groups of A times 2 groups of B; the activations' side keeps all of its groups."
     return Feedback(False, recognise(answer, mistakes, hint))
@@ -127,7 +127,7 @@ def check_core(answer: Any, same_unit: Any) -> Feedback:
     if isinstance(same_unit, bool) or not isinstance(same_unit, (int, float)) or not same_unit > 0:
         raise InvalidInput(f"same_unit {same_unit!r}: expected a number above 0")
     if unanswered(answer):
-        return Feedback(False, "Replace the ... by a number; a dense k takes the unit 9.08 cycles, the core 8.")
+        return Feedback(False, "Replace the ... with a number; a dense k takes the unit 9.08 cycles, the core 8.")
     unit = MACHINES["dstc"]
     factor = unit.inner_k / unit.dense_k
     if _near(answer, same_unit * factor):

@@ -38,7 +38,7 @@ class Trees:
 
     @staticmethod
     def of(data: Mapping[str, Any]) -> Trees:
-        """Trees as :meth:`to_dict` writes them."""
+        """Trees from the data that :meth:`to_dict` returns."""
         shape = (data["trees"], -1)
         feature = np.array(data["feature"], dtype=np.int32).reshape(shape)
         threshold = np.array(data["threshold"], dtype=np.float32).reshape(shape)

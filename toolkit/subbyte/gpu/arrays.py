@@ -110,9 +110,10 @@ def _copy_from_gpu(array: Any, name: str) -> NDArray[Any]:
     _require_contiguous(view, name)
     host = np.empty(view.shape, view.dtype)
     device = open_device(view.device_id)
-    device.activate()
-    device.wait_for_others()
-    device.call("cuMemcpyDtoH", host.ctypes.data, view.ptr, host.nbytes)
+    with device.unmoved():
+        device.activate()
+        device.wait_for_others()
+        device.call("cuMemcpyDtoH", host.ctypes.data, view.ptr, host.nbytes)
     return host
 
 

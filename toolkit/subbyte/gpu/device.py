@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -79,6 +79,12 @@ class CudaDevice:
                 "CUDA_ERROR_CONTEXT_IS_DESTROYED",
             )
         self.call("cuCtxSetCurrent", self._context)
+
+    def unmoved(self) -> AbstractContextManager[None]:
+        """For a block of work here that leaves the thread on the GPU it was on, whatever the block activates: PyTorch
+        and CuPy put new arrays there. A thread without a context counts as being on GPU 0, as in the CUDA runtime, and
+        may keep that one's."""
+        return _unmoved(self.api, self.info.ordinal)
 
     @property
     def context(self) -> Any:
@@ -200,16 +206,29 @@ class CudaDevice:
 
 def open_device(ordinal: int = 0) -> CudaDevice:
     """The device with this number, opened once per thread: its stream and its raised clocks are shared by all callers.
+    The thread stays on the GPU it was on.
 
     Raises MissingDependency (no GPU) or InvalidInput (no such device).
     """
     devices: dict[int, CudaDevice] = _opened.__dict__.setdefault("devices", {})
     if ordinal not in devices:
-        devices[ordinal] = CudaDevice(ordinal)
+        api = load_api()
+        with _unmoved(api, ordinal):
+            devices[ordinal] = CudaDevice(ordinal, api)
     return devices[ordinal]
 
 
 _opened = threading.local()
+
+
+@contextmanager
+def _unmoved(api: Any, ordinal: int) -> Iterator[None]:
+    before = call(api, "cuCtxGetCurrent")
+    try:
+        yield
+    finally:
+        if int(before) or ordinal:
+            api.cuCtxSetCurrent(before)  # after a crash this answers with the crash again
 
 
 class DeviceBuffer:
@@ -246,7 +265,7 @@ class DeviceBuffer:
         self.device.call("cuMemsetD8Async", self.pointer, byte, self.nbytes, self.device.stream)
 
     def part(self, offset: int, nbytes: int) -> DeviceBuffer:
-        """``nbytes`` of it from byte ``offset`` on, which go with it: a buffer that nobody frees."""
+        """A view of ``nbytes`` from byte ``offset`` on. It shares this buffer's lifetime and is not freed by itself."""
         if not 0 <= offset <= offset + nbytes <= self.nbytes:
             raise InvalidInput(f"bytes {offset} to {offset + nbytes} of a device buffer of {self.nbytes} bytes")
         found = DeviceBuffer(self.device, self.pointer + offset, nbytes, self._generation)

@@ -13,7 +13,7 @@ from typing import Any
 
 from subbyte.errors import InvalidInput, MissingDependency, SubbyteError
 
-_WITHOUT = "; everything except running and timing on a GPU works without it (`--device emulator`)"
+_WITHOUT = '; device="emulator" runs kernels on the CPU'
 _CRASHES = frozenset(
     "CUDA_ERROR_" + name
     for name in (
@@ -86,7 +86,7 @@ def load_api() -> Any:
     try:
         status = driver.cuInit(0)[0]
     except Exception as error:  # the bindings raise whatever their dynamic loader raised
-        raise MissingDependency(f"no NVIDIA driver on this machine ({error})" + _WITHOUT) from None
+        raise MissingDependency(f"no NVIDIA driver ({error})" + _WITHOUT) from None
     name = status_name(status)
     if name in _NO_GPU:
         raise MissingDependency("no NVIDIA GPU is visible to the driver" + _WITHOUT)

@@ -99,8 +99,9 @@ class StreamMemory:
 
     def __init__(self, device: Any, nbytes: int, stream: int) -> None:
         self.device, self.stream = device, stream
-        device.activate()
-        self.pointer = int(device.call("cuMemAllocAsync", max(nbytes, 4), stream))
+        with device.unmoved():
+            device.activate()
+            self.pointer = int(device.call("cuMemAllocAsync", max(nbytes, 4), stream))
 
     def let_wait(self, stream: int) -> None:
         """Another stream waits for all work on this memory's."""
@@ -133,7 +134,8 @@ class Foreign:
 
     def look(self, array: Any, name: str, stream: int) -> Seen:
         """What an array is; ``stream`` waits for the work that fills it."""
-        view = view_of(array, name, stream or _DEFAULT_STREAM)
+        host = hasattr(array, "__dlpack_device__") and int(array.__dlpack_device__()[0]) != CUDA
+        view = view_of(array, name) if host else view_of(array, name, stream or _DEFAULT_STREAM)
         if view.dtype is None:
             raise InvalidInput(f"{name} has elements of a type that NumPy does not know: must be int8 or 32-bit words")
         ordinal = HOST if view.device_id < 0 or not view.is_device_accessible else int(view.device_id)
@@ -151,7 +153,7 @@ class Foreign:
         return Exported(memory.pointer, shape, dtype, ordinal, memory), memory.pointer
 
     def stream(self, ordinal: int) -> int:
-        """The device's stream of ours: these libraries name none."""
+        """Our own stream on the device, because these libraries do not expose theirs."""
         if ordinal == HOST:
             return 0
         from subbyte.gpu.device import open_device

@@ -229,7 +229,7 @@ def times(work: Callable[[], None], count: int) -> Callable[[], None]:
 
 
 def spin_up(device: TimedDevice, milliseconds: float, timeout_s: float) -> None:
-    """Once per context: keep the GPU busy for so long that its clocks have risen."""
+    """Keep the GPU busy until its clocks have ramped up; done once per context."""
     if device.spun_up:
         return
     device.spun_up = True

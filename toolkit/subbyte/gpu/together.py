@@ -96,8 +96,9 @@ def run_together(
 
 
 class PinnedCopy:
-    """``nbytes`` of a GPU's memory (``buffer``), and page-locked memory of the CPU that they are copied to in the order
-    of the GPU's stream, also from within a graph. Close it afterwards."""
+    """``nbytes`` of GPU memory (``buffer``) and the page-locked host memory to which they are copied.
+
+    The copy runs in stream order and can be captured in a graph. Close the object after use."""
 
     def __init__(self, device: CudaDevice, nbytes: int) -> None:
         self.device, self.nbytes = device, nbytes

@@ -76,7 +76,10 @@ class Chain:
         last = self.kernels[-1]
         place = resolve_device(device, last.arch)
         if place != EMULATOR:
-            with self.on_gpu(x, int(place.partition(":")[2])) as chain:
+            from subbyte.gpu.device import open_device
+
+            gpu = open_device(int(place.partition(":")[2]))
+            with gpu.unmoved(), self.on_gpu(x, gpu) as chain:
                 return last.unpack(chain.run())
         return last.unpack(self.outputs(x)[-1]["Out"])
 

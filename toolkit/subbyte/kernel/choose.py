@@ -390,7 +390,7 @@ def _not_covered(workload: ConvWorkload, arch: Arch, family: str, failed: list[s
     alone = asked_families(family)
     if len(alone) > 1:
         return Unsupported(f"{workload.label} on {arch.name}: {why}")
-    return Unsupported(
-        f'{workload.label} on {arch.name} in the {alone[0].name} family: {why}; another family (family="auto", '
-        "--family auto) may cover it"
-    )
+    other = 'another family (family="auto", --family auto) may cover it'
+    if alone[0].finds_zeros:
+        other = "take another sparsity (2:4, blocks:0.25, dense)"
+    return Unsupported(f"{workload.label} on {arch.name} in the {alone[0].name} family: {why}; {other}")

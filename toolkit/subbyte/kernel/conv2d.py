@@ -40,12 +40,13 @@ def conv2d(
 
     An ``x`` on a GPU stays there: it is packed, convolved and unpacked on the stream on which its library works, by the
     kernel that :func:`subbyte.compile` takes, fastest of all families, and nothing is waited for. Its values are not
-    looked at: those beyond -8..7 become the nearest. Weights that were not seen before are fetched, checked, packed and
-    placed there first; those of the last 32 layers stay. Each call compares them, and weights on a GPU are fetched for
-    that, which waits for it: :meth:`Kernel.on_device` places them once, and its calls look at no weights.
+    looked at: those beyond the type become the nearest. Weights that were not seen before are fetched, checked, packed
+    and placed there first; those of the last 32 layers stay. Each call compares them, and weights on a GPU are fetched
+    for that, which waits for it: :meth:`Kernel.on_device` places them once, and its calls look at no weights.
 
-    So are values of 8 bits (``precision="w8a8"``, uint8, or ``"w8a8:signed.signed"``, int8). Any other ``x``, and
-    values of other types, go through :meth:`Kernel.run`, which checks every value, on
+    So are uint4 values (``precision="w4a4:signed.unsigned"``), those of 8 bits (``"w8a8:signed.unsigned"``, uint8, and
+    ``"w8a8:signed.signed"``, int8) and those with a zero point (``"w8a8:signed.offset-z37"``: codes less 37, int16).
+    Any other ``x``, and values of other types, go through :meth:`Kernel.run`, which checks every value, on
     ``device``: ``auto``, ``cuda:0`` or ``emulator`` (to which an x on a GPU goes too, through the host). ``arch``
     defaults to that of the GPU used (``sm_90a`` on the CPU), ``config`` to the user's own find on this GPU, of any
     family, else the best one known. ``precision``, such as ``"w1a2"``, says that values are of other types. Kernels are
@@ -80,7 +81,7 @@ def conv2d(
     pad = int(pad)
     workload = ConvWorkload(n, h, width, c, k, r, s, pad, stride, dilation, precision=types)
     output = SUMS if requant is None else types.output.name
-    resident = gpu_of(x, device, arch) if types == INT4 or converted(types) else None
+    resident = gpu_of(x, device, arch) if converted(types) else None
     if resident is not None:
         layer = resident_layer(workload, w, requant, resident, config, output)
         if layer is not None:

@@ -140,9 +140,11 @@ def run_outputs(kernel: Program, buffers: dict[str, NDArray[Any]], device: str) 
         made = {one.name: np.empty(one.shape, one.dtype) for one in kernel.launch.arguments if one.role == "out"}
         run_cuda(kernel.cuda, kernel.launch, {**buffers, **made}, check=False)
         return made
+    from subbyte.gpu.device import open_device
     from subbyte.gpu.launched import GpuKernel
 
-    with GpuKernel(kernel.cubin, kernel.launch, int(device.partition(":")[2])) as gpu:
+    on = open_device(int(device.partition(":")[2]))
+    with on.unmoved(), GpuKernel(kernel.cubin, kernel.launch, on) as gpu:
         return dict(gpu.run(buffers))
 
 
@@ -211,6 +213,7 @@ def compared(kernel: Kernel, outputs: Mapping[str, NDArray[Any]], wanted: LayerR
 
 def time(kernel: Kernel, protocol: TimingProtocol | None, device: str, seed: int) -> Timing:
     """See :meth:`Kernel.time`."""
+    from subbyte.gpu.device import open_device
     from subbyte.gpu.launched import GpuKernel
 
     place = resolve_device("cuda:0" if device == "auto" else device, kernel.arch)
@@ -218,7 +221,8 @@ def time(kernel: Kernel, protocol: TimingProtocol | None, device: str, seed: int
         raise InvalidInput("the emulator has no meaningful times; use device='cuda:0', or a recorded landscape")
     x, w, requant = random_operands(kernel, seed)
     fitting = kernel.for_requantization(requant)
-    with GpuKernel(fitting.cubin, fitting.launch, int(place.partition(":")[2])) as gpu:
+    on = open_device(int(place.partition(":")[2]))
+    with on.unmoved(), GpuKernel(fitting.cubin, fitting.launch, on) as gpu:
         residual = random_residual(fitting, seed)
         outputs = gpu.run(fitting.pack(x, w, requant, residual))
         compared(fitting, outputs, expected_layer(fitting, x, w, requant, residual)).require()

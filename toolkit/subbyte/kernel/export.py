@@ -23,7 +23,7 @@ from subbyte.kernel.operands import begun_most
 from subbyte.numerics.fusion import ADDED, base_of
 from subbyte.numerics.reference import accumulator_bound
 from subbyte.numerics.thresholds import LINE, THRESHOLDS
-from subbyte.workload.conv import BATCH_GROUP
+from subbyte.workload.conv import BATCH_GROUP, ceil_div
 from subbyte.workload.coverage import four_bits_alone, int4_alone
 from subbyte.workload.precision import INT4, SUMS
 
@@ -178,7 +178,7 @@ def _shapes(plan: Plan) -> dict[str, tuple[int, ...]]:
         "Prm": (4 if added_to(plan) else 3, w.padded_filters),
     }
     if operand := added_to(plan):
-        shapes["Res"] = tensor(w.p, w.q, w.filter_blocks * operand.bits // 4, 4)
+        shapes["Res"] = tensor(w.p, w.q, ceil_div(w.k, operand.block), 4)
     shapes |= family_of(plan.config).export(plan).shapes
     return {argument.name: shapes[argument.name] for argument in plan.launch.arguments}
 

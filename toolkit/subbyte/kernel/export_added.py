@@ -5,6 +5,7 @@ from __future__ import annotations
 from subbyte.families.base import Plan
 from subbyte.numerics.fusion import Fusion
 from subbyte.numerics.requant import ADDED_MAX
+from subbyte.workload.conv import ceil_div
 from subbyte.workload.operand import WORD_BITS, Operand
 
 _FIXED = """        if (added[k] < -@most@ || added[k] > @most@) {
@@ -37,11 +38,11 @@ def added_words(plan: Plan) -> dict[str, str]:
     operand = added_to(plan)
     if operand is None:
         return {**dict.fromkeys(names, ""), "rows": "3", "offset_bits": "62"}
-    w, blocks = plan.workload, plan.workload.filter_blocks
+    w, blocks = plan.workload, ceil_div(plan.workload.k, operand.block)
     bits, packed = operand.bits, plan.layout == "nhwcnc"
     pixel = "((n / 8 * height + p) * width + q)" if packed else "((n * height + p) * width + q)"
     per_word, block = WORD_BITS // bits, 4 * WORD_BITS // bits
-    among = f"({pixel} * {blocks * bits // 4} + k / {block}) * 8 + n % 8) * 4 + k % {block} / {per_word}"
+    among = f"({pixel} * {blocks} + k / {block}) * 8 + n % 8) * 4 + k % {block} / {per_word}"
     return {
         "added_line": f" *   r  {operand.name} [N={w.n}][P={w.p}][Q={w.q}][K={w.k}]  residual, added before sums are "
                       f"rounded, values {operand.least}..{operand.largest}\n",
@@ -57,5 +58,5 @@ def added_words(plan: Plan) -> dict[str, str]:
         "r_host": operand.dtype, "r_type": operand.name,
         "r_least": str(operand.least), "r_largest": str(operand.largest),
         "r_bits": str(bits), "r_mask": str((1 << bits) - 1), "r_elements": str(per_word),
-        "r_word": f"({among}" if packed else f"{pixel} * {blocks * bits} + k / {per_word}",
+        "r_word": f"({among}" if packed else f"{pixel} * {4 * blocks} + k / {per_word}",
     }  # fmt: skip

@@ -46,9 +46,9 @@ Array = TypeVar("Array")
 
 @dataclass(frozen=True)
 class Kernel:
-    """A convolution kernel. Texts and code are made when first asked for, and cached on disk.
+    """A convolution kernel. Texts and machine code are generated on first access and cached on disk.
 
-    ``plan`` says everything that was decided before generating it.
+    ``plan`` holds everything that was decided before generation.
     """
 
     plan: Plan
@@ -59,7 +59,7 @@ class Kernel:
 
     @property
     def workload(self) -> ConvWorkload:
-        """What it computes."""
+        """The workload that the kernel computes."""
         return self.plan.workload
 
     @property

@@ -30,12 +30,12 @@ from subbyte.numerics import (
 from subbyte.numerics.arrays import Words, check_array
 from subbyte.numerics.float_requant import LARGEST_PRODUCT, LINE_SCALE_LOG2
 from subbyte.numerics.fusion import ADDED, Fusion
-from subbyte.numerics.layout import BLOCK_WORDS, pad_axis
+from subbyte.numerics.layout import BLOCK_WORDS
 from subbyte.numerics.pixel_blocks import BlockForm
 from subbyte.numerics.pixel_strips import StripForm
 from subbyte.numerics.planes import NB8R, PlaneWords, pack_planes, words_shape
 from subbyte.numerics.residual import GROUP_CHANNELS, LARGEST, WIDE, from_residual, to_residual
-from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload, ceil_div
+from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
 from subbyte.workload.operand import Operand
 
 NHWCNC = "nhwcnc"
@@ -196,8 +196,7 @@ def added_words(argument: Argument, workload: ConvWorkload, operand: Operand, va
     """Values [N,P,Q,K] of a type that are added, as the words of argument ``Res``. Raises InvalidInput."""
     w = workload
     check_values(values, "residual", operand, (w.n, w.p, w.q, w.k))
-    filled = pad_axis(values, 3, CHANNEL_BLOCK)  # a kernel's output has blocks of 32 channels, int8 of 16
-    return _sized(argument, layout_words(argument.form, filled, operand))
+    return _sized(argument, layout_words(argument.form, values, operand))
 
 
 def kept_sums(words: NDArray[Any], workload: ConvWorkload, fusion: Fusion) -> NDArray[np.int32]:

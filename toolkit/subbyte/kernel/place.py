@@ -88,15 +88,17 @@ class GpuPlace:
 
     def load(self, program: Program) -> Run:
         """Its machine code is loaded now, and stays."""
-        launch, device = program.launch, self.device
-        function = device.load(program.cubin, launch.entry)
-        if launch.shared_bytes:
-            function.allow_shared(launch.shared_bytes)
-        return function.quick(launch).bound
+        launch, cubin = program.launch, program.cubin
+        with self.device.unmoved():
+            function = self.device.load(cubin, launch.entry)
+            if launch.shared_bytes:
+                function.allow_shared(launch.shared_bytes)
+            return function.quick(launch).bound
 
     def keep(self, words: NDArray[Any]) -> tuple[int, object]:
         """A copy in memory of the GPU, complete when this returns."""
-        buffer = _Owned(self.device.upload(np.ascontiguousarray(words)))
+        with self.device.unmoved():
+            buffer = _Owned(self.device.upload(np.ascontiguousarray(words)))
         return buffer.held.pointer, buffer
 
 
@@ -107,7 +109,8 @@ class _Owned:
         self.held = held
 
     def __del__(self) -> None:
-        with suppress(Exception):  # of a driver that has ended before us, too
+        with suppress(Exception), self.held.device.unmoved():  # of a driver that has ended before us, too
+            self.held.device.activate()  # the thread that drops it may have no context, and the driver needs one
             self.held.free()
 
 

@@ -11,19 +11,13 @@ from numpy.typing import NDArray
 from subbyte.errors import Unsupported
 from subbyte.gpu.arrays import to_host
 from subbyte.kernel import operands
-from subbyte.kernel.convert import packing, unpacking
+from subbyte.kernel.convert import convertible, packing, unpacking
 from subbyte.kernel.device_layer import DeviceLayer, Ends, Link
 from subbyte.kernel.operands import check_channels
 from subbyte.kernel.place import place_for
 from subbyte.numerics import Requantization, Thresholds, check_values
-from subbyte.workload.coverage import FOUR_BITS
-from subbyte.workload.operand import UNSIGNED, Operand
+from subbyte.workload.coverage import BYTE_WEIGHTS
 from subbyte.workload.precision import SUMS, Precision
-
-CONVERTED = (*FOUR_BITS, Operand(8), Operand(8, UNSIGNED))
-"""Types that kernels convert on the device."""
-SUM_BITS = (4, 8)
-"""Of output types: those whose blocks of sums they know."""
 
 if TYPE_CHECKING:
     from subbyte.kernel.chain import Chain
@@ -75,30 +69,16 @@ def ends_of(first: Kernel | PoolKernel, last: Kernel | PoolKernel) -> Ends:
     into, out = first.workload, last.workload
     pool = last.fusion.pool
     takes, returns = (into.n, into.h, into.w, into.c), (out.n, out.p // pool, out.q // pool, out.k)
-    sums = last.output == SUMS
-    gives = SUMS if sums else out.precision.output.dtype
+    given, made = into.precision.activations.dense, out.precision.output.dense
+    gives, accepts = SUMS if last.output == SUMS else made.dtype, given.dtype
     try:
-        given, bits = into.precision.activations.dense, out.precision.output.bits
-        accepts = given.dtype
-        signed = _sign_of(given)
-        pack = packing(first.argument("A").form, takes, first.arch, accepts, signed=signed, bits=given.bits)
-        signed = True if sums and bits in SUM_BITS else _sign_of(out.precision.output)
-        unpack = unpacking(last.argument("Out").form, returns, last.arch, gives, signed=signed, bits=bits)
+        pack = packing(first.argument("A").form, takes, first.arch, accepts, operand=given)
+        unpack = unpacking(last.argument("Out").form, returns, last.arch, gives, made)
     except Unsupported as error:
         return Ends(takes, returns, gives, None, None, str(error))
     return Ends(takes, returns, gives, pack, unpack, pack_alignment=pack.plan.alignment, accepts=accepts)
 
 
 def converted(types: Precision) -> bool:
-    """Whether a layer takes values of 8 bits, and gives values that are converted on the device too."""
-    return types.activations in CONVERTED and types.activations.bits == 8 and types.output in CONVERTED
-
-
-def _sign_of(operand: Operand) -> bool:
-    """Whether a type of four or eight bits has a sign. Raises Unsupported for others."""
-    if operand.dense not in CONVERTED:
-        types = ", ".join(one.name for one in CONVERTED)
-        raise Unsupported(
-            f"values of type {operand}: conversions on the device are of {types}; Kernel.run takes others"
-        )
-    return operand.least < 0
+    """Whether kernels multiply a layer's codes whole, so that values of its types are converted on the device."""
+    return types.weights in BYTE_WEIGHTS and convertible(types.activations) and convertible(types.output)

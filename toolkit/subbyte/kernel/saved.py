@@ -85,10 +85,12 @@ class SavedChain:
             found = self.on_device(EMULATOR)(words.view(np.int32), packed=True)
             return _values(out, last, self.layers[-1]["output"], found)
         from subbyte.gpu.chain import GpuChain
+        from subbyte.gpu.device import open_device
 
         inputs = [{**link.constants, **({"A": words} if number == 0 else {})} for number, link in enumerate(self.links)]
         kernels = [(link.program.cubin, link.program.launch) for link in self.links]
-        with GpuChain(kernels, inputs, int(place.partition(":")[2]), [link.residual for link in self.links]) as chain:
+        gpu, sources = open_device(int(place.partition(":")[2])), [link.residual for link in self.links]
+        with gpu.unmoved(), GpuChain(kernels, inputs, gpu, sources) as chain:
             return _values(out, last, self.layers[-1]["output"], chain.run())
 
     def __repr__(self) -> str:

@@ -225,7 +225,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="seed of the random operands")
     parser.add_argument("--no-cold", action="store_true", help="leave the L2-cold times out")
     parser.add_argument("--min-total-ms", type=float, default=20.0, help="device time of the hot samples together")
-    parser.add_argument("--limit", type=int, help="measure only the first so many configurations")
+    parser.add_argument("--limit", type=int, help="measure only this many configurations")
     parser.add_argument("--timeout-s", type=float, default=20.0, help="limit for one kernel, in seconds")
     parser.add_argument("--share", metavar="N/M", help="measure part N (from 0) of M while the bundle is being built, "
                         "until the standard input is closed")  # fmt: skip

@@ -89,20 +89,21 @@ def told(value: Any) -> Result:
 def objective(function: Callable[..., Any], device: str | None = None, timeout: float | None = None) -> ObjectiveRunner:
     """A runner for a kernel of your own: ``function(block=64, stages=2)`` builds and times one configuration.
 
-    It gives microseconds, or a list of samples whose median counts; smaller is better. Where it raises, or gives NaN or
-    anything else, the configuration has failed with that reason and the search goes on. With ``timeout`` (seconds) it
-    is called in a process of its own, which a hang or a crash costs and nothing else; it must then be a function of a
-    module. ``device`` names what it measures on (the GPU of :func:`subbyte.gpu.taking.take_gpu`, else the first): times
-    of different devices do not go into one study. For several devices give an executor a function that makes this
-    runner: :class:`subbyte.measure.executor.ExecutorRunner`. Raises InvalidInput for what is no function.
+    It returns microseconds, or a list of samples whose median counts; smaller is better. If it raises, or returns NaN
+    or anything else, the configuration has failed with that reason and the search continues. With ``timeout``
+    (seconds) it is called in a separate process, so that a hang or a crash costs only that process; it must then be a
+    function of a module. ``device`` is the name of what it measures on (default: the GPU of
+    :func:`subbyte.gpu.taking.take_gpu`, else the first one). Times from different devices cannot be mixed in one study.
+    For several devices, pass a function that makes this runner to :class:`subbyte.measure.executor.ExecutorRunner`.
+    Raises InvalidInput if ``function`` cannot be called.
     """
     if timeout is not None:
         number(timeout, "timeout", positive=True)
     if timeout is not None and getattr(function, "__module__", "") == "__main__":
         raise InvalidInput(
             f"objective({shown(function)}) with a timeout runs in a process of its own, which does not know what a "
-            "notebook or a script defines: put the function into a module (a .py file) and import it, or leave timeout "
-            "away"
+            "notebook or a script defines: put the function into a module (a .py file) and import it, or leave out "
+            "timeout"
         )
     return ObjectiveRunner(function, device or _device(), timeout)
 

@@ -68,24 +68,24 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
 ) -> Kernel:
     """The kernel to use for ``workload``; ``Kernel.reason`` says which it is and why.
 
-    Without ``tries`` nothing is measured (:func:`subbyte.kernel.compile`): the fastest that the user's own searches
-    found on this GPU with the kernel text of today, else the fastest recorded one that comes with the package, else the
-    one estimated fastest of the newest instruction that covers the convolution. No GPU is needed.
+    Without ``tries`` nothing is measured and no GPU is needed (:func:`subbyte.kernel.compile`). The kernel is the
+    fastest that the user's own searches found on this GPU, as long as its text has not changed; else the fastest one
+    recorded in the package; else the one estimated fastest, on the newest instruction that covers the convolution.
 
-    With ``tries=16`` the 16 likeliest configurations, in that order, are built side by side on the processors of this
-    machine, and on the GPU ``device`` (a number, ``cuda:1``) every output element of each is compared with the exact
-    answer and each is timed; the fastest four once more, side by side. The winner is remembered in the user's own
+    With ``tries=16`` the 16 most promising configurations, best first, are built in parallel on the processors of
+    this machine. On the GPU ``device`` (a number, ``cuda:1``) every output element of each is compared with the exact
+    result and each is timed; the fastest four are timed again, in turns. The winner is kept in the user's own
     ``store`` (a file; default: the usual one below the cache folder, or the one that ``SUBBYTE_STORE`` names; ``off``:
     none), where ``compile``, ``build`` and ``conv2d`` find it. ``gpu`` takes the store's records of a GPU of this name.
 
-    ``family`` (the name of one of :func:`subbyte.families.families`) asks for one family alone; ``output``, ``clip``,
-    ``requant`` and ``sparsity`` are those of :func:`subbyte.build`. ``reads`` and ``writes`` ask for kernels whose
-    input and output words have this form: in a chain ``argument("Out").form`` of one kernel is ``argument("A").form``
-    of the next. ``condense`` as ``sparsity`` asks for a kernel that finds zeros anywhere in both operands; with the
-    ``density`` of both, the share that is not 0, a dense one is taken where it is faster.
+    ``family`` (the name of one of :func:`subbyte.families.families`) restricts the choice to one family; ``output``,
+    ``clip``, ``requant`` and ``sparsity`` are those of :func:`subbyte.build`. ``reads`` and ``writes`` select kernels
+    whose input and output words have this form: in a chain, ``argument("Out").form`` of one kernel is
+    ``argument("A").form`` of the next. ``sparsity="condense"`` selects a kernel that finds zeros anywhere in both
+    operands; if ``density``, the share of nonzero values in both, is given, a dense kernel is used where it is faster.
 
-    Raises InvalidInput for an unknown workload, architecture or option, Unsupported with the reason when no family that
-    was asked for covers it; with ``tries`` also MissingDependency without a GPU of the architecture.
+    Raises InvalidInput for an unknown workload, architecture or option, and Unsupported with the reason when no
+    requested family covers it; with ``tries`` also MissingDependency without a GPU of the architecture.
     """
     plainly = partial(
         choose, arch=arch, family=family, output=output, clip=clip, requant=requant, reads=reads, writes=writes,
@@ -173,8 +173,8 @@ def _gpu_of(device: Device, target: Arch, tries: int) -> int:
     except MissingDependency as error:
         reason = str(error).partition(";")[0]
         raise MissingDependency(
-            f"tries={tries} measures on a GPU, and there is none here ({reason}): leave tries away for the kernel that "
-            "records or the estimate name"
+            f"tries={tries} measures on a GPU, and there is none here ({reason}): without tries, records or the "
+            "estimate choose the kernel"
         ) from None
     if numbers is not None and len(numbers) > 1:
         raise InvalidInput(f"device={device!r}: tries measures on one GPU; name one")
@@ -195,10 +195,10 @@ def _refuse(sparsity: str, output: str | None) -> None:
     if sparsity == FOUND:
         raise InvalidInput(
             f"tries with sparsity={FOUND!r}: such a kernel takes as long as its operands have products, and random "
-            "operands are no measure of them; leave tries away, or time it with `subbyte bench --densities`"
+            "operands are no measure of them; leave out tries, or time it with `subbyte bench --densities`"
         )
     if output is not None and SEPARATOR in output:
         raise InvalidInput(
-            f"tries with output={output!r}: kernels with something fused are not measured by compile; leave tries "
-            "away, or time one with Kernel.time()"
+            f"tries with output={output!r}: kernels with something fused are not measured by compile; leave out "
+            "tries, or time one with Kernel.time()"
         )

@@ -39,10 +39,10 @@ class Thresholds:
     """``rank = number of n with (sum >= levels[n]) != flip`` for each output channel; the output is that value.
 
     ``levels`` int32 [2^q - 1, K], q the bits of the ``output`` type, and ``flip`` bool [K]. The output of rank r is the
-    r-th value of the type from its least: of a bipolar bit -1 and 1, of an unsigned type the rank itself. With ``flip``
-    all q bits of the number of levels that a sum reaches are turned over. Without ``flip`` a channel's levels never
-    fall from one to the next, with it they never rise. :data:`NEVER` is a level that
-    no sum passes, :data:`ALWAYS` one that all do; sums are below 2^31 - 1. Raises InvalidInput.
+    r-th smallest value of the type: -1 and 1 for a bipolar bit, the rank itself for an unsigned type. With ``flip``,
+    all q bits of the number of levels that a sum reaches are inverted. The levels of a channel are non-decreasing
+    without ``flip``, and non-increasing with it. :data:`NEVER` is a level that no sum reaches, :data:`ALWAYS` one
+    that every sum reaches; sums are below 2^31 - 1. Raises InvalidInput.
     """
 
     levels: Int32Array

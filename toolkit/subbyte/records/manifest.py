@@ -41,7 +41,7 @@ def open_bundle(space: SpaceLike, folder: str | os.PathLike[str]) -> None:
 
 
 def read_manifest(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[int, dict[str, Any]]]:
-    """Header and entries by index of a bundle. A cut last line is left out. Raises InvalidInput, BrokenRecord."""
+    """A bundle's header and entries by index, without an incomplete last line. Raises InvalidInput, BrokenRecord."""
     header, entries = _read_manifest(folder)
     if not header:
         raise BrokenRecord(f"{Path(folder) / MANIFEST}, line 1: no header; {_AGAIN}")

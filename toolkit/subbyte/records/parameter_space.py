@@ -91,12 +91,13 @@ def parameter_space(
     problem_size: Sequence[int | str] = (),
     arch: str = "any",
 ) -> ParameterSpace:
-    """The space of a kernel of your own, for :class:`subbyte.Study`.
+    """The search space of a kernel of your own, for :class:`subbyte.Study`.
 
-    ``parameters`` gives the values of each: numbers, truth values or texts, distinct. Each of the ``constraints`` is a
-    function of a dictionary with a value for every parameter, and false for what must not be tried. ``name``,
-    ``problem_size`` and ``arch`` say what is tuned and for which device: they stand in the log, and a log of another
-    one is not resumed. Raises InvalidInput for anything else, and when nothing is left.
+    ``parameters`` maps each parameter to its values: distinct numbers, booleans or strings. Each of the
+    ``constraints`` is a function that takes a dictionary with a value for every parameter and returns False for a
+    configuration that must not be tried. ``name``, ``problem_size`` and ``arch`` say what is tuned and for which
+    device; they are written to the log, and only a log with the same three can be resumed. Raises InvalidInput for
+    anything else, and when no configuration is left.
     """
     if not (name and callable(getattr(parameters, "items", None)) and parameters):
         raise InvalidInput(

@@ -62,7 +62,7 @@ class LayerBars(InfoRecord):
         return tuple(one for one in self.measured if _plain(one.layer) == _plain(layer.name))
 
     def title(self) -> str:
-        """One line: the network's, and how much was measured."""
+        """One line: the network's result, and how many measurements there are."""
         return f"{self.cycles.title()}; {len(self.measured) or 'no'} measurements of software"
 
     def table(self) -> Table:

@@ -28,6 +28,8 @@ SIDES = ("columns", "rows")
 RANGES = {"int4": (-8, 7), "int8": (-128, 127)}
 BITS = {"int4": 4, "int8": 8, "fp16": 16}
 """Bits of one stored value, by kind of value."""
+_TOGETHER = 1 << 20
+"""Elements that are encoded at once: few enough to stay in a cache."""
 LARGEST_MATRIX = 1 << 26
 """Elements of a matrix that :func:`encode` takes: 8,192 x 8,192."""
 
@@ -185,11 +187,17 @@ def encode(matrix: NDArray[Any], side: str, kind: str | None = None) -> TwoLevel
         raise InvalidInput(f"matrix of shape {values.shape}: at most {LARGEST_MATRIX:,} elements, such as 8192 x 8192")
     along = values if side == "columns" else values.T
     length, depth = along.shape
-    padded = np.pad(along, ((0, -length % POSITIONS), (0, -depth % SLICE)))
-    tiled = padded.reshape(-1, POSITIONS, padded.shape[1]).transpose(0, 2, 1)
-    mask = tiled != 0
-    words = packed_words(mask)[..., 0]
-    return assemble((int(values.shape[0]), int(values.shape[1])), side, kind, words, tiled[mask])
+    tiles, slices = -(-length // POSITIONS), -(-depth // SLICE)
+    words = np.zeros((tiles, slices * SLICE), np.uint32)
+    parts = []
+    together = max(1, _TOGETHER // (POSITIONS * depth))
+    for first in range(0, tiles, together):
+        some = along[first * POSITIONS : (first + together) * POSITIONS]
+        tiled = np.pad(some, ((0, -len(some) % POSITIONS), (0, 0))).reshape(-1, POSITIONS, depth).transpose(0, 2, 1)
+        mask = tiled != 0
+        words[first : first + together, :depth] = packed_words(mask)[..., 0]
+        parts.append(tiled[mask])
+    return assemble((int(values.shape[0]), int(values.shape[1])), side, kind, words, np.concatenate(parts))
 
 
 def assemble(shape: tuple[int, int], side: str, kind: str, words: Words, values: NDArray[Any]) -> TwoLevelBitmap:

@@ -143,7 +143,7 @@ def network(
             if not plus or activations is not None or weights is not None:
                 raise InvalidInput(
                     f"profile {profile!r}: expected ACTIVATIONS+WEIGHTS such as photos+magnitude80, or a .npz; with "
-                    "the first, leave activations and weights away"
+                    "the first, leave out activations and weights"
                 )
             activations, weights = first, second
     assumed = " and ".join(side for side, one in (("activations", activations), ("weights", weights)) if one is None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,8 @@ WEIGHT_GROUPS: dict[str, tuple[int, ...]] = {
 }  # fmt: skip
 """Kind -> elements of [R*S, C, K] that are zero together; ``dead``: input channels, ``filters``: output channels."""
 _DRAWS = 1 << 16
+_TOGETHER = 1 << 20
+"""Elements that are drawn at once."""
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]{1,3})?", re.IGNORECASE)
 _N_OF_M = re.compile(r"(\d{1,3}):(\d{1,3})")
 _MAGNITUDE = re.compile(r"magnitude(\d{1,2}(?:\.\d+)?)")
@@ -99,8 +101,10 @@ def source(given: object, role: str) -> Source:
         if kind == "iid":
             return _iid(wanted)
         return DENSE if wanted == 1 else Source(kind, wanted, f"{kind}, density {wanted:g} (synthetic)")
-    if re.fullmatch(r"[-+.\d].*", text):
+    if re.fullmatch(r"[-+.\d].*|nan|inf|infinity", text):
         return _iid(density_of(text, role))
+    if role == "weights" and text.startswith("magnitude"):
+        raise InvalidInput(f"weights {given!r}: expected magnitude0 to magnitude99.9, in per cent, such as magnitude80")
     more = ["photos"] if role == "activations" else ["2:4", "magnitude80"]
     names = ["dense", "0.45", *[f"{name}:0.45" for name in groups], *more]
     raise InvalidInput(f"{role} {given!r}: {did_you_mean(text, names)}")
@@ -149,15 +153,26 @@ def random_matrix(shape: Sequence[int], density: float, kind: str = "int4", seed
         raise InvalidInput(
             f"shape {tuple(shape)!r}: {math.prod(shape):,} elements, at most {LARGEST_MATRIX:,} are made"
         )
-    rng = np.random.default_rng(seed_of(seed))
-    mask = rng.random(shape) < wanted
+    rng, shape = np.random.default_rng(seed_of(seed)), tuple(shape)
+    mask = np.empty(math.prod(shape), bool)
+    for part in _parts(mask.size):
+        mask[part] = rng.random(part.stop - part.start) < wanted
     if kind == "fp16":
+        mask = mask.reshape(shape)
         return np.where(mask, 1 + rng.random(shape), 0).astype(np.float16) * rng.choice((-1, 1), shape).astype(
             np.float16
         )
     low, high = RANGES[kind]
-    values = rng.integers(low, high, shape)  # one value fewer than the range has: what is not negative moves up by one
-    return np.where(mask, values + (values >= 0), 0).astype(np.int8)
+    found = np.empty(mask.size, np.int8)
+    for part in _parts(mask.size):  # one value fewer than the range has: what is not negative moves up by one
+        values = rng.integers(low, high, part.stop - part.start)
+        found[part] = np.where(mask[part], values + (values >= 0), 0)
+    return found.reshape(shape)
+
+
+def _parts(size: int) -> Iterator[slice]:
+    """Parts of so many elements: numbers of eight bytes for all of them at once would be slower to get than to draw."""
+    return (slice(first, min(first + _TOGETHER, size)) for first in range(0, size, _TOGETHER))
 
 
 def weight_mask(filters: int, offsets: int, channels: int, given: Source, seed: int) -> NDArray[np.bool_]:

@@ -103,7 +103,7 @@ def _check_size(a: TwoLevelBitmap, b: TwoLevelBitmap, trace: bool) -> None:
     if trace and steps > LARGEST_TRACE:
         raise InvalidInput(
             f"a trace of {a.length} x {b.length} x {a.depth} has {steps:,} outer products: at most {LARGEST_TRACE:,}, "
-            f"such as 256 x 256 x 512; take a part, or leave the trace away"
+            f"such as 256 x 256 x 512; take a part, or leave out the trace"
         )
     check_work((a.length, b.length, a.depth), int(a.counts.sum(0, dtype=np.int64) @ b.counts.sum(0, dtype=np.int64)))
     if a.kind != "fp16":

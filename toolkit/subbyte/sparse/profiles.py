@@ -59,7 +59,7 @@ class Profiles(InfoRecord):
 
     def title(self) -> str:
         """One line: where the data come from."""
-        return f"{len(self.arrays)} arrays: {self.source}"
+        return f"{len(self.arrays)} array{'s' * (len(self.arrays) != 1)}: {self.source}"
 
     def table(self) -> Table:
         """One row for each array."""
@@ -142,7 +142,9 @@ def load_array(file: str) -> NDArray[Any]:
         raise InvalidInput(
             f"{file}: cannot be read as .npy ({type(error).__name__}); write it with numpy.save"
         ) from None
-    if not isinstance(found, np.ndarray) or found.dtype.kind not in "biuf" or not found.size:
+    if isinstance(found, np.ndarray) and not found.size:
+        raise InvalidInput(f"{file}: an array of shape {found.shape} holds nothing; expected at least one element")
+    if not isinstance(found, np.ndarray) or found.dtype.kind not in "biuf":
         raise InvalidInput(f"{file}: expected one array of numbers or bool, written with numpy.save")
     return found
 

@@ -75,7 +75,7 @@ def shape_of(given: str | Shape) -> Shape:
 
 def _untyped(given: Shape) -> Shape:
     if given.precision != INT4:
-        raise InvalidInput(f"{given}: shapes alone are simulated; leave its types of operands away, {given.sizes}")
+        raise InvalidInput(f"{given}: only shapes are simulated; leave out the operand types: {given.sizes}")
     return given
 
 

@@ -33,5 +33,5 @@ def load_steps(
     if not isinstance(source, Kernel):
         return explained(LoadSteps, source, config, arch, block=block, warp=warp)
     if config is not None:
-        raise InvalidInput("config given beside a kernel, which has its own")
+        raise InvalidInput("config was given together with a kernel, which has its own")
     return shown_of_kernel(LoadSteps, source, block=block, warp=warp)

@@ -27,7 +27,7 @@ __all__ = [
 def tiling(workload: ConvWorkload | str, config: Configuration | None = None, *, arch: str = "sm_90a") -> Tiling:
     """The tiles of ``workload`` under ``config`` (default: ``MmaConfig()``) on ``arch``.
 
-    Raises InvalidInput for unknown names, and for a configuration that the constraints refuse, with their reason.
+    Raises InvalidInput for unknown names, and with the reason for a configuration that the constraints reject.
     """
     return explained(Tiling, workload, config, arch)
 

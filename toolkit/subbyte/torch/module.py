@@ -1,4 +1,4 @@
-"""A convolution as a module: int4 weights packed once, words or values in and out."""
+"""A convolution as a module: weights of 4 or 8 bits packed once, words or values in and out."""
 
 from __future__ import annotations
 
@@ -9,34 +9,42 @@ import torch
 from numpy.typing import NDArray
 
 from subbyte.arguments import number, one_of, whole
-from subbyte.errors import InvalidInput
+from subbyte.errors import InvalidInput, Unsupported
 from subbyte.kernel.choose import compile as compile_kernel
-from subbyte.kernel.convert.build import thresholds
+from subbyte.kernel.convert.build import convertible, thresholds
 from subbyte.kernel.execute import device_arch
 from subbyte.kernel.kernel import Kernel
+from subbyte.kernel.operands import check_channels
 from subbyte.kernel.placed import constants, ends_of
 from subbyte.numerics import Requantization, check_values
 from subbyte.torch.operators import kernel_of, kernel_text
 from subbyte.torch.quantizing import one_size, quantized
 from subbyte.workload import ConvWorkload
-from subbyte.workload.precision import SUMS
+from subbyte.workload.precision import INT4, SUMS, Precision
 
-GIVES = ("packed", "int8", "float")
+GIVES = ("packed", "int8", "uint8", "int16", "float")
 _PACK, _CONV2D, _UNPACK = (getattr(torch.ops.subbyte, name).default for name in ("pack", "conv2d", "unpack"))
 PACKED_FORM = "nhwcnc"
 """The form of words that layers hand on, unless another is asked for."""
 
 
 class Conv2d(torch.nn.Module):
-    """A convolution of int4 values with int4 weights.
+    """A convolution of integers with weights that are packed once: int4 with int4, unless ``precision`` says otherwise.
 
     ``weight`` int8 [K,C,R,S], -8..7, and ``requant`` (without it the layer gives raw int32 sums) are packed for the
     kernel that :func:`subbyte.compile` takes for ``arch`` (default: that of the GPU here, else ``sm_90a``);
     ``input_size`` is (N, H, W). A call takes packed words (int32, what a layer with ``gives="packed"`` gives), int8
     values [N,C,H,W], or real ones, float16, bfloat16 or float32, which are divided by ``input_scale``, rounded to the
     nearest, halves to the even one, and clipped exactly as :func:`subbyte.numerics.quantize` does (NaN becomes -8). It
-    gives, as ``gives`` says, ``packed`` words, ``int8`` values (int32 sums), or ``float`` ones, float32, times
-    ``output_scale``; tensors of values [N,K,P,Q], channels last. Values beyond -8..7 become the nearest.
+    gives ``packed`` words, ``float`` values, float32, times ``output_scale``, or, without ``gives``, int8 ones (int32
+    sums); tensors of values are [N,K,P,Q], channels last. Values beyond -8..7 become the nearest.
+
+    ``precision`` is that of :func:`subbyte.conv2d`: ``w4a4:signed.unsigned`` (uint4 activations),
+    ``w8a8:signed.signed`` and ``w8a8:signed.unsigned`` (int8 weights with int8 or uint8 activations),
+    ``w4a8:signed.unsigned``, and with a zero point z such as ``w8a8:signed.offset-z37``: values are codes 0..255 less
+    z, -37..218, and 0 lies beyond the border. Values in and out have the type's dtype: int8; uint8 of uint8; int16 of
+    most 8-bit types with a zero point. ``gives`` may name it. The requantization must give the output's type. Groups
+    are one layer for each, joined with ``torch.cat``, or dense weights with zeros between them: both are exact.
 
     Values of further sizes (N, H, W) are taken too: the first call with one builds a kernel and packs the weights for
     it, or shares the words where both kernels read the same. Words are always those of ``input_size``.
@@ -62,26 +70,30 @@ class Conv2d(torch.nn.Module):
         padding: int = 0,
         stride: int = 1,
         dilation: int = 1,
-        gives: str = "int8",
+        gives: str | None = None,
         input_scale: float | None = None,
         output_scale: float | None = None,
         reads: str = PACKED_FORM,
         writes: str = PACKED_FORM,
         arch: str | None = None,
+        precision: Precision | str = INT4,
     ) -> None:
         super().__init__()
-        w = _weights(weight)
-        self.workload = _workload(w, input_size, padding, stride, dilation)
+        w, types = _weights(weight), Precision.of(precision)
+        self.workload = _workload(w, input_size, padding, stride, dilation, types)
         self._made_of: dict[str, Any] = {
             "w": w, "requant": requant, "padding": padding, "stride": stride, "dilation": dilation, "gives": gives,
             "input_scale": input_scale, "output_scale": output_scale, "reads": reads, "writes": writes,
+            "precision": types,
         }  # fmt: skip
         self._further: dict[tuple[object, ...], Conv2d] = {}
-        self.gives = one_of(gives, "gives", GIVES)
+        self.gives = _given(gives, types)
         if input_scale is not None:
             number(input_scale, "input_scale", positive=True)
         if gives == "float":
             number(output_scale, "output_scale", positive=True)
+        if requant is not None:
+            check_channels(requant, self.workload)
         self.input_scale, self.output_scale = input_scale, output_scale
         target = device_arch("auto") if arch is None else arch
         output = SUMS if requant is None else None
@@ -97,9 +109,15 @@ class Conv2d(torch.nn.Module):
         if ends.pack is None:
             raise InvalidInput(f"{self.workload.label}: {ends.reason}")
         self.shape, self.element = list(ends.returns), ends.gives
+        types = self.workload.precision
+        self.takes, self.makes = types.activations.dense.name, types.output.dense.name
         self.register_buffer("weight", _words(held["Wt"]))
         self.register_buffer("requantization", _words(held["Prm"]) if "Prm" in held else None)
-        steps = None if self.input_scale is None else torch.from_numpy(thresholds(self.input_scale))
+        steps = (
+            None
+            if self.input_scale is None
+            else torch.from_numpy(thresholds(self.input_scale, types.activations.dense))
+        )
         self.register_buffer("thresholds", steps)
 
     @classmethod
@@ -114,35 +132,40 @@ class Conv2d(torch.nn.Module):
         output_scale: float | None = None,
         sample: torch.Tensor | None = None,
         gives: str = "float",
+        precision: Precision | str = INT4,
         **options: Any,
     ) -> Conv2d:
-        """A float convolution [N,C,H,W] in int4: ``norm`` is folded into it, ``relu`` becomes the lower clip, each
-        filter gets the scale with which none of its weights is clipped.
+        """A float convolution [N,C,H,W] in int4, or in ``precision``: ``norm`` is folded into it, ``relu`` becomes the
+        lower clip, each filter gets the scale with which none of its weights is clipped.
 
         The scales of input and output are those given, else those with which nothing is clipped of ``sample``, an
         input, and of what the float layers give for it. ``options`` are those of the class. Raises InvalidInput,
         Unsupported for groups, other padding than zeros, and sizes that differ for rows and columns.
         """
         padding, stride, dilation = one_size(convolution)
-        found = quantized(convolution, norm, relu, input_scale, output_scale, sample)
+        types = Precision.of(precision)
+        found = quantized(convolution, norm, relu, input_scale, output_scale, sample, types)
         return cls(
             np.ascontiguousarray(found.weight.transpose(0, 3, 1, 2)), found.requant, input_size, padding=padding,
             stride=stride, dilation=dilation, gives=gives, input_scale=found.input_scale,
-            output_scale=found.output_scale, **options,
+            output_scale=found.output_scale, precision=types, **options,
         )  # fmt: skip
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Words int32, or values [N,C,H,W], in; what ``gives`` says out."""
+        if not isinstance(x, torch.Tensor) or x.layout is not torch.strided:
+            found = "sparse tensor" if isinstance(x, torch.Tensor) else type(x).__name__
+            raise InvalidInput(f"x is a {found}: must be a dense torch tensor")
         if x.dtype != torch.int32:
             wl = self.workload
             if tuple(x.shape) != (wl.n, wl.c, wl.h, wl.w):
                 further: torch.Tensor = self._of_size(x)(x)
                 return further
-            x = _PACK(x.permute(0, 2, 3, 1), self.thresholds, self.reads, self.arch)
+            x = _PACK(x.permute(0, 2, 3, 1), self.thresholds, self.reads, self.arch, self.takes)
         words = _CONV2D(x, self.weight, self.requantization, self.kernel)
         if self.gives == "packed":
             return words
-        values = _UNPACK(words, self.shape, self.writes, self.arch, self.element)
+        values = _UNPACK(words, self.shape, self.writes, self.arch, self.element, self.makes)
         values = values.permute(0, 3, 1, 2)
         return values * self.output_scale if self.gives == "float" else values
 
@@ -151,7 +174,7 @@ class Conv2d(torch.nn.Module):
         wl, shape = self.workload, list(x.shape)
         asked = f"x has shape {shape}: this layer is built for {[wl.n, wl.c, wl.h, wl.w]} [N,C,H,W]"
         if torch.compiler.is_compiling():
-            raise InvalidInput(f"{asked}; torch.compile and torch.export hold that size alone, no dynamic one; make "
+            raise InvalidInput(f"{asked}; torch.compile and torch.export hold only that size, no dynamic one; make "
                                "a layer with input_size of this size")  # fmt: skip
         if len(shape) != 4 or shape[1] != wl.c:
             raise InvalidInput(f"{asked}; N, H and W may differ, C may not")
@@ -178,6 +201,14 @@ class Conv2d(torch.nn.Module):
                 setattr(found, name, mine)
         return found
 
+    def _apply(self, fn: Any, recurse: bool = True) -> Conv2d:
+        """Thresholds stay float32 where a whole network is made float16 or bfloat16: they are exact."""
+        before = self.thresholds
+        super()._apply(fn, recurse)
+        if before is not None and self.thresholds is not None and self.thresholds.dtype != before.dtype:
+            self.thresholds = before.to(self.thresholds.device)
+        return self
+
     def get_extra_state(self) -> str:
         """The kernel that the buffers are packed for: ``state_dict`` keeps it beside them."""
         return self.kernel
@@ -197,13 +228,32 @@ class Conv2d(torch.nn.Module):
 
 def _weights(weight: Any) -> NDArray[np.int8]:
     """int8 [K,R,S,C] of weights [K,C,R,S]. Raises InvalidInput."""
+    if isinstance(weight, torch.Tensor) and weight.dtype != torch.int8:
+        raise InvalidInput(f"weight is {weight.dtype}: must be torch.int8 values; from_float takes a float layer")
     given = weight.detach().cpu().numpy() if isinstance(weight, torch.Tensor) else np.asarray(weight)
     if given.ndim != 4:
         raise InvalidInput(f"weight has shape {list(given.shape)}: expected four dimensions, [K,C,R,S]")
     return np.ascontiguousarray(given.transpose(0, 2, 3, 1))
 
 
-def _workload(w: NDArray[np.int8], size: Any, padding: int, stride: int, dilation: int) -> ConvWorkload:
+def _given(gives: str | None, types: Precision) -> str:
+    """What a layer gives: ``packed``, ``float``, or the dtype of its values. Raises InvalidInput, Unsupported for types
+    whose values are not converted on a device."""
+    if not (convertible(types.activations.dense) and convertible(types.output.dense)):
+        raise Unsupported(f"precision {types.text}: a module takes and gives 4 or 8 bits, signed or unsigned, with or "
+                          "without a zero point; subbyte.conv2d takes other types")  # fmt: skip
+    dtype = types.output.dense.dtype
+    if gives is None:
+        return dtype
+    one_of(gives, "gives", GIVES)
+    if gives not in ("packed", "float", dtype):
+        raise InvalidInput(f"gives={gives!r}: {types.output} values are given as packed, {dtype} or float")
+    return gives
+
+
+def _workload(
+    w: NDArray[np.int8], size: Any, padding: int, stride: int, dilation: int, types: Precision
+) -> ConvWorkload:
     try:
         n, height, width = size
     except (TypeError, ValueError):
@@ -211,7 +261,7 @@ def _workload(w: NDArray[np.int8], size: Any, padding: int, stride: int, dilatio
     for value, name in ((n, "N"), (height, "H"), (width, "W")):
         whole(value, f"input_size ({name})", 1)
     k, r, s, c = w.shape
-    found = ConvWorkload(n, height, width, c, k, r, s, padding, stride, dilation)
+    found = ConvWorkload(n, height, width, c, k, r, s, padding, stride, dilation, precision=types)
     check_values(w, "weight", found.precision.weights)
     return found
 

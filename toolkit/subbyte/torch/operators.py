@@ -17,20 +17,18 @@ from subbyte.errors import InvalidInput
 from subbyte.families.registry import config_from_key
 from subbyte.gpu.seen import HOST
 from subbyte.kernel.build import make_plan
-from subbyte.kernel.convert import Conversion, packing, unpacking
+from subbyte.kernel.convert import Conversion, convertible, packing, unpacking
 from subbyte.kernel.convert.plan import NHWC, REALS
 from subbyte.kernel.device_layer import VECTOR
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.place import Program, Run, place_at
-from subbyte.kernel.placed import CONVERTED
 from subbyte.kernel.pool.text import pool_kernel_of
 from subbyte.workload import workload as workload_named
 from subbyte.workload.operand import Operand
 
 _SEPARATOR = " "
 _INT32 = torch.int32
-_TYPES = {one.name: one for one in CONVERTED}
-_ELEMENTS = {"int8": torch.int8, "uint8": torch.uint8, "int32": torch.int32}
+_ELEMENTS = {name: getattr(torch, name) for name in ("int8", "uint8", "int16", "int32")}
 
 
 def kernel_text(kernel: Kernel) -> str:
@@ -152,22 +150,24 @@ def _axes(x: torch.Tensor) -> str:
     )
 
 
+@lru_cache(maxsize=512)
 def operand_named(name: str) -> Operand:
     """The type of words that conversions make and read. Raises InvalidInput."""
-    found = _TYPES.get(name)
-    if found is None:
-        raise InvalidInput(f"operand {name!r}: conversions are of {', '.join(_TYPES)}")
+    found = Operand.named(name)
+    if not convertible(found):
+        raise InvalidInput(f"operand {name!r}: conversions are of int4, uint4, int8, uint8, and of these with a zero "
+                           "point, such as offset8-z37")  # fmt: skip
     return found
 
 
 def _packing(form: str, shape: tuple[int, ...], arch: str, dtype: str, axes: str, operand: str) -> Conversion:
     """The conversion for values of a torch type. Raises InvalidInput for another than the operand's and real ones."""
     types = operand_named(operand)
-    taken = (types.dtype if types.bits == 8 else "int8", *REALS)
+    taken = (types.dtype, *REALS)
     _require(len(shape) == 4 and dtype in taken, f"x is torch.{dtype} {list(shape)}: must be [N,H,W,C] of "
              + ", ".join(taken))  # fmt: skip
     n, h, w, c = shape
-    return packing(form, (n, h, w, c), arch, dtype, axes, types.least < 0, types.bits)
+    return packing(form, (n, h, w, c), arch, dtype, axes, types)
 
 
 def _pack(
@@ -211,9 +211,9 @@ def _unpack(
     key = (form, arch, element, *shape, device, operand)
     ready = _ready.get(key)
     if ready is None:
-        types = operand_named(operand)
+        _require(len(shape) == 4, f"shape has {len(shape)} sizes: must be [N,H,W,C]")
         n, h, w, c = shape
-        conversion = unpacking(form, (n, h, w, c), arch, element, types.least < 0 or element == "int32", types.bits)
+        conversion = unpacking(form, (n, h, w, c), arch, element, operand_named(operand))
         ready = _Ready(_load(conversion, device), (prod(conversion.launch.arguments[0].shape),), tuple(shape), VECTOR)
         _ready[key] = ready
     _check(words, "words", torch.int32, ready.given[0], device)
@@ -235,7 +235,7 @@ def _check(tensor: torch.Tensor, name: str, dtype: torch.dtype, count: int, devi
         return
     if tensor.get_device() != device:
         where = "the CPU" if device < 0 else f"cuda:{device}"
-        raise InvalidInput(f"{name} is on {tensor.device}: must be on {where}, beside x; move the module with .to(...)")
+        raise InvalidInput(f"{name} is on {tensor.device}: must be on {where}, like x; move the module with .to(...)")
     if tensor.dtype is not dtype or tensor.numel() != count:
         raise InvalidInput(f"{name} is {tensor.dtype} with {tensor.numel()} elements: must be {dtype} with {count}")
     if not tensor.is_contiguous():

@@ -13,17 +13,18 @@ from subbyte.kernel.pool import Pooling
 from subbyte.kernel.pool.text import pool_kernel_text
 from subbyte.torch.operators import operand_named
 
-GIVES = ("packed", "int8", "uint8")
-"""What a module gives: words, or values, of uint8 ones as uint8."""
+GIVES = ("packed", "int8", "uint8", "int16")
+"""What a module gives: words, or values in the dtype of their type."""
 _PACK, _POOL, _UNPACK = (getattr(torch.ops.subbyte, name).default for name in ("pack", "pool", "unpack"))
 
 
 class Pool2d(torch.nn.Module):
-    """Pooling of values of type ``operand`` (``int4``, ``uint4``, ``int8`` or ``uint8``), exact as
-    :class:`subbyte.Pooling` says, for one ``input_size`` (N, C, H, W).
+    """Pooling of values of type ``operand`` (``int4``, ``uint4``, ``int8``, ``uint8``, or one with a zero point such as
+    ``offset8-z37``), exact as :class:`subbyte.Pooling` says, for one ``input_size`` (N, C, H, W).
 
-    A call takes packed words (int32, what a layer with ``gives="packed"`` gives) or int8 values [N,C,H,W] (of uint8
-    ones uint8), and gives ``packed`` words or values [N,C,P,Q], channels last, ``int8`` or, of uint8 ones, ``uint8``.
+    A call takes packed words (int32, what a layer with ``gives="packed"`` gives) or values [N,C,H,W] in the type's
+    dtype (int8; uint8 of uint8; int16 of most 8-bit types with a zero point), and gives ``packed`` words or values
+    [N,C,P,Q], channels last, by the name of that dtype.
     ``layout`` names the form of the words, ``arch`` the architecture (default: that of the GPU here, else ``sm_90a``).
     Raises InvalidInput, Unsupported.
     """

@@ -1,4 +1,4 @@
-"""From a float convolution, with batch normalization behind it or not, to int4 weights and a requantization."""
+"""From a float convolution, with batch normalization behind it or not, to integer weights and a requantization."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from subbyte.errors import InvalidInput, Unsupported
 from subbyte.numerics import Requantization, quantize, scale_for
+from subbyte.workload.precision import Precision
 
 
 class Quantized(NamedTuple):
@@ -41,25 +42,31 @@ def folded(convolution: torch.nn.Conv2d, norm: Any) -> tuple[NDArray[np.float64]
 
 def quantized(
     convolution: torch.nn.Conv2d, norm: Any, relu: bool, input_scale: float | None, output_scale: float | None,
-    sample: torch.Tensor | None,
+    sample: torch.Tensor | None, types: Precision,
 ) -> Quantized:  # fmt: skip
     """See :meth:`Conv2d.from_float`."""
     weight, bias = folded(convolution, norm)
+    if sample is not None and not (isinstance(sample, torch.Tensor) and sample.dim() == 4
+                                   and sample.shape[1] == convolution.in_channels):  # fmt: skip
+        found = list(sample.shape) if isinstance(sample, torch.Tensor) else type(sample).__name__
+        raise InvalidInput(f"sample is {found}: must be a tensor [N,{convolution.in_channels},H,W]")
     if (input_scale is None or output_scale is None) and sample is None:
         raise InvalidInput("input_scale and output_scale are needed, or a sample of the input to observe them on")
     if sample is not None and input_scale is None:
-        input_scale = scale_for(_array(sample))
+        input_scale = scale_for(_array(sample), types.activations.dense)
     if sample is not None and output_scale is None:
-        output_scale = scale_for(_observed(convolution, norm, relu, sample))
+        output_scale = scale_for(_observed(convolution, norm, relu, sample), types.output)
     assert input_scale is not None
     assert output_scale is not None
-    scales = np.array([scale_for(one) for one in weight])
-    values = np.stack([quantize(one, scale) for one, scale in zip(weight, scales, strict=True)])
+    weights = types.weights.dense
+    scales = np.array([scale_for(one, weights) for one in weight])
+    values = np.stack([quantize(one, scale, weights) for one, scale in zip(weight, scales, strict=True)])
     steps = np.rint(bias / (input_scale * scales))
     if np.abs(steps).max(initial=0) > np.iinfo(np.int32).max:
         raise InvalidInput(f"the bias is {np.abs(steps).max():g} steps of a sum: 32 bits do not hold it; give a larger "
                            "input_scale")  # fmt: skip
-    requant = Requantization.from_scale(input_scale * scales / output_scale, steps.astype(np.int32), relu=relu)
+    factors = input_scale * scales / output_scale
+    requant = Requantization.from_scale(factors, steps.astype(np.int32), relu=relu, output=types.output)
     return Quantized(np.ascontiguousarray(values.transpose(0, 2, 3, 1)), requant, input_scale, output_scale)
 
 
@@ -75,6 +82,8 @@ def _observed(convolution: torch.nn.Conv2d, norm: Any, relu: bool, sample: torch
 
 def one_size(convolution: torch.nn.Conv2d) -> tuple[int, int, int]:
     """Padding, stride and dilation of a convolution. Raises Unsupported for what no kernel has."""
+    if not isinstance(convolution, torch.nn.Conv2d):
+        raise InvalidInput(f"convolution is a {type(convolution).__name__}: must be a torch.nn.Conv2d")
     found = []
     for name in ("padding", "stride", "dilation"):
         sizes = getattr(convolution, name)
@@ -82,8 +91,10 @@ def one_size(convolution: torch.nn.Conv2d) -> tuple[int, int, int]:
             raise Unsupported(f"{name}={sizes!r}: must be one number for rows and columns; pad the input yourself")
         found.append(int(sizes[0]))
     if convolution.groups != 1:
-        raise Unsupported(f"groups={convolution.groups}: must be 1; take one layer for each group, or dense weights "
-                          "with zeros")  # fmt: skip
+        raise Unsupported(
+            f"groups={convolution.groups}: must be 1; make one layer for each group, call it with its channels and "
+            "join the results with torch.cat, or give dense weights with zeros between the groups; both are exact"
+        )
     if convolution.padding_mode != "zeros":
         raise Unsupported(f"padding_mode={convolution.padding_mode!r}: must be 'zeros'; pad the input yourself")
     return found[0], found[1], found[2]

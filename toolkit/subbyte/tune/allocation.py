@@ -41,7 +41,7 @@ class LayerState:
 
     @property
     def microseconds(self) -> float | None:
-        """Best time so far."""
+        """Best time so far in microseconds; None before the first result."""
         return self.best[-1] if self.best else None
 
     @property

@@ -135,7 +135,7 @@ class StudyRecord(Charted):
 
     @property
     def best_microseconds(self) -> float | None:
-        """Time of the fastest trial."""
+        """Time of the fastest trial in microseconds."""
         return self.best.microseconds if self.best else None
 
     @property

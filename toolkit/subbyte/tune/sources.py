@@ -44,7 +44,9 @@ class Sources(ExitStack):
     ) -> None:
         super().__init__()
         if runner not in RUNNERS if isinstance(runner, str) else not hasattr(runner, "run"):
-            raise InvalidInput(f"unknown runner {shown(runner)}: {did_you_mean(runner, RUNNERS)}, or a Runner")
+            raise InvalidInput(
+                f"unknown runner {shown(runner)}: {did_you_mean(runner, RUNNERS)} (in Python also a Runner)"
+            )
         if given is not None and not replayed(runner):
             raise InvalidInput("a landscape goes with the runner replay")
         self._runner, self._given = runner, given

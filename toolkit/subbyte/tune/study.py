@@ -260,7 +260,7 @@ class Study(Charted):
         if trials is None or whole(trials, "trials", 1) <= self.most_trials:
             return trials
         held = f"this space holds {self.most_trials:,} configurations"
-        raise InvalidInput(f"trials={trials:,}: {held}; give at most that, or None for all of them")
+        raise InvalidInput(f"trials={trials:,}: {held}; give at most that, or None (--trials all) for all")
 
     def close(self) -> None:
         """Release the log; may be called twice. Results can no longer be told to a study with a log."""

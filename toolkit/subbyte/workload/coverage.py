@@ -76,7 +76,7 @@ def whole_codes(workload: ConvWorkload) -> str | None:
         return None
     if types.activations.bits != 8:
         return reason
-    return f"{reason}; beside 8-bit activations they take int8 or int4 weights, outputs of 4 or 8 bits, padding zero"
+    return f"{reason}; with 8-bit activations they take int8 or int4 weights, outputs of 4 or 8 bits, padding zero"
 
 
 def _not_whole(types: Precision) -> bool:

@@ -14,9 +14,9 @@ def linear(
 ) -> ConvWorkload:  # fmt: skip
     """A fully connected layer: a map [n, height, width, channels] to [n, 1, 1, outputs].
 
-    It is a convolution whose kernel is as large as the map, so it reads the words that a convolution or a pooling
-    before it wrote. Weights are [outputs, height, width, channels]; those of a framework that flattens [C,H,W] are
-    ``w.reshape(outputs, channels, height, width).transpose(0, 2, 3, 1)``. Raises InvalidInput for sizes that are no
+    It is a convolution whose kernel is as large as the map, so it reads the words that a preceding convolution or
+    pooling wrote. Weights are [outputs, height, width, channels]; those of a framework that flattens [C,H,W] are
+    ``w.reshape(outputs, channels, height, width).transpose(0, 2, 3, 1)``. Raises InvalidInput for sizes that are not
     positive integers, and for types that do not exist.
     """
     return ConvWorkload(

@@ -23,7 +23,7 @@ DEFAULT_BATCH = 8
 
 @dataclass(frozen=True)
 class Layer:
-    """One distinct convolution of a network: square input of ``size`` pixels, square ``kernel``; ``count`` uses."""
+    """One distinct convolution of a network: square ``kernel`` on ``size`` x ``size`` pixels, used ``count`` times."""
 
     name: str
     count: int

@@ -137,14 +137,14 @@ def _table(encoding: Encoding, bits: int, zero_point: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Operand:
-    """A type of values: ``bits`` 1 to 8 of an ``encoding``, less a zero point, dense or with a pattern of zeros.
+    """A value type: 1 to 8 ``bits`` in an ``encoding``, minus a zero point, dense or with a pattern of zeros.
 
     ``Operand(4)`` is int4, -8 to 7. Encodings: ``signed`` (two's complement, may have a zero point), ``unsigned``,
-    ``offset`` (the code less a zero point, 2^(bits-1) unless given), ``bipolar`` (2 code - (2^bits - 1)), and what
-    :func:`register_encoding` adds. An unsigned type with a zero point is an offset one, and the other way round
-    without. ``sparsity`` N:M, such as ``2:4``: of M neighbouring channels N at most differ from zero. ``blocks:0.25``
-    (weights alone): of the blocks of 64 filters x 32 channels of one tap at most that share has values other than zero,
-    in whole hundredths. Raises InvalidInput.
+    ``offset`` (the code minus a zero point, by default 2^(bits-1)), ``bipolar`` (2 code - (2^bits - 1)), and those
+    that :func:`register_encoding` adds. An unsigned type with a zero point is an offset type, and an offset type
+    with zero point 0 is unsigned. ``sparsity`` N:M, such as ``2:4``: at most N of M neighbouring channels are nonzero.
+    ``blocks:0.25`` (weights only): at most that share of the blocks of 64 filters x 32 channels of one tap have
+    nonzero values; the share is a multiple of 0.01. Raises InvalidInput.
     """
 
     bits: int
@@ -254,7 +254,7 @@ class Operand:
 
     @property
     def name(self) -> str:
-        """As messages write it: ``int4``, ``uint2``, ``bipolar1``, ``offset4-z3``, ``int4-2of4``."""
+        """The name used in messages: ``int4``, ``uint2``, ``bipolar1``, ``offset4-z3``, ``int4-2of4``."""
         return f"{encoding_named(self.encoding).prefix}{self.bits}{self._more}"
 
     @property

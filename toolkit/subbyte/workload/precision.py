@@ -26,14 +26,14 @@ _BITS = re.compile(r"w([0-9]{1,2})a([0-9]{1,2})(?:o([0-9]{1,2}))?")
 
 @dataclass(frozen=True)
 class Precision:
-    """Types of weights, activations, and of the output where it is the next layer's operand; what padding means.
+    """Types of weights, activations and, if it feeds the next layer, the output; and the meaning of padding.
 
-    ``Precision.of("w1a2")`` is one from its text. ``output`` is the activations' type (dense) unless given. ``padding``
-    is ``zero``, ``minus`` or ``plus``: 0 also where the activations have no such value (bipolar: a float network's zero
-    padding), their least or their largest value (of one bipolar bit -1 and 1). Of unsigned types ``minus`` is 0 as
-    well. Where activations have a zero point z (``w8a8:signed.offset-z37``: codes 0 to 255 stand for the code less 37)
-    pixels beyond the border hold the code z. Kernels of one padding are never those of another: it is compared, and
-    written, with the types. Raises InvalidInput.
+    ``Precision.of("w1a2")`` parses a text. ``output`` is the activations' type (dense) unless given. ``padding`` is
+    ``zero`` (0, even if the activations have no such value, as bipolar ones: a float network's zero padding),
+    ``minus`` or ``plus`` (their smallest or largest value: -1 or 1 for one bipolar bit; ``minus`` of an unsigned type
+    is 0). Where activations have a zero point z (``w8a8:signed.offset-z37``: codes 0 to 255 stand for the code less 37)
+    pixels beyond the border hold the code z. Padding is part of the type: it is compared and
+    written with it, and each padding has its own kernels. Raises InvalidInput.
     """
 
     weights: Operand

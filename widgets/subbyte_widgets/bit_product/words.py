@@ -42,7 +42,7 @@ def _part(drawing: Drawing, number: int) -> str:
     value, factor = record.parts[number], record.factors[number]
     if number == 0:
         pairs = "" if len(drawing.pairs) == 1 else ", each pair of planes times its factor"
-        return f"U: the counts of all {len(record.taps)} taps{pairs}, come to {value:,}."
+        return f"U: the counts of all {len(record.taps)} taps{pairs} add up to {value:,}."
     if number == 1:
         return (
             f"S counts the pixels' own bits in the window: {value:,}, times {factor}. It is the same for every output "

@@ -63,5 +63,5 @@ def _plain(name: str, chart: Any) -> dict[str, Any]:
         raise InvalidInput(f"ChartChoice: {name!r} is a {type(chart).__name__}; give what plot() gives")
     figure: dict[str, Any] = chart.to_plotly_json_plain()
     if not drawable(figure):
-        raise InvalidInput(f"ChartChoice: {name!r} has no static picture; show it alone with .plot()")
+        raise InvalidInput(f"ChartChoice: {name!r} has no static picture; show it by itself with .plot()")
     return figure

@@ -31,7 +31,7 @@ def limits_chart(record: SpeedLimits, theme: str = "auto") -> Chart:
 
 
 def roofline_chart(record: Roofline, theme: str = "auto") -> Chart:
-    """Everything measured on a GPU: speed against operations per byte, both logarithmic, under the roofs."""
+    """Everything measured on one GPU as a roofline: TOPS against operations per byte, both axes logarithmic."""
     intensities = [point.intensity for point in record.points] or [1.0, 1000.0]
     low, high = min(intensities) / 1.5, max(intensities) * 1.5
     traces = []

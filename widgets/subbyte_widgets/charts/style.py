@@ -15,12 +15,13 @@ from IPython.display import display
 from subbyte.errors import InvalidInput, MissingDependency, did_you_mean
 from subbyte.html import Markup, element, join, picture
 from subbyte.html import text as escaped
+from subbyte_widgets._cells import page_without_views
 from subbyte_widgets.charts.static import drawable, static_svg
 from subbyte_widgets.svg import OKABE_ITO
 
 INK = "#777777"
 """Text and axes of a chart that is transparent, more than 4:1 on white and on JupyterLab's dark ground alike. Beside a
-view they take the page's own ink instead (sight.js)."""
+view they take the page's own ink instead (sight.js), and so they do on a page that shows no view (:data:`INKED`)."""
 THEMES = {"auto": (INK, "rgba(0,0,0,0)"), "light": ("#1f2328", "#ffffff"), "dark": ("#e6e6e6", "#111111")}
 GRID = "rgba(128,128,128,0.25)"
 WIDTH, WIDTH_BELOW = 60, 84
@@ -33,6 +34,19 @@ CONFIG = {"showSendToCloud": False, "displaylogo": False, "displayModeBar": Fals
 MIME = "application/vnd.plotly.v1+json"
 US = "\u00b5s"
 BREAK = "<br>"
+GREY = f"rgb({int(INK[1:3], 16)}, {int(INK[3:5], 16)}, {int(INK[5:7], 16)})"
+INKED = element(
+    "style",
+    Markup(
+        " ".join(
+            f'.js-plotly-plot [style*="{what}: {GREY}"] {{ {what}: var(--jp-content-font-color1, {INK}) !important; }}'
+            for what in ("fill", "stroke")
+        )
+        + " .jp-OutputArea-child:has(> .jp-RenderedHTML > .sb-ink) { display: none; }"
+    ),
+    class_="sb-ink",
+)
+"""A style for the page around a chart: words and lines in the page's ink. It takes no room in JupyterLab."""
 Value = TypeVar("Value")
 
 
@@ -53,6 +67,8 @@ class Chart(go.Figure):
         return str(self._alternative)
 
     def _ipython_display_(self) -> None:
+        if page_without_views():  # a view would have brought the style
+            display({"text/html": INKED, "text/plain": ""}, raw=True)
         display(self._repr_mimebundle_(), raw=True)
 
     def _repr_mimebundle_(self, *_args: Any, **_kwargs: Any) -> dict[str, Any]:
@@ -87,7 +103,7 @@ class Chart(go.Figure):
     def save(self, path: str | Path) -> Path:
         """Write ``.html`` (interactive, everything inside), ``.svg`` (drawn here), ``.png`` or ``.pdf``.
 
-        Raises InvalidInput for another ending; MissingDependency for .png and .pdf without kaleido, which draws them.
+        Raises InvalidInput for other extensions, and MissingDependency for .png and .pdf if kaleido is missing.
         """
         target = Path(path)
         if target.suffix == ".html":
@@ -144,7 +160,7 @@ def chart(
 
 
 def wrapped(words: str, width: int) -> list[str]:
-    """Words in lines; a number stays with its per cent sign, and names are not broken at their hyphens."""
+    """Text wrapped into lines; a number stays with its percent sign, and names are not broken at hyphens."""
     lines = textwrap.wrap(words.replace(" %", "\u00a0%"), width, break_on_hyphens=False)
     return [line.replace("\u00a0", " ") for line in lines]
 

@@ -13,7 +13,7 @@ WORDS = {"duplicate_aware": "duplicate-aware load", "register_packing": "registe
          "shared": "sharing in shared memory", "full": "and in registers"}  # fmt: skip
 KINDS = {
     "accumulated": ("added one after another", "All techniques together are {low} times as fast as none"),
-    "marginal": ("all on, against all on but this one", "Taken away alone, the most is lost without {most}"),
+    "marginal": ("all on, against all on but this one", "The largest loss comes from switching off {most}"),
     "shapley": ("fair share of the whole gain (Shapley)", "The largest fair share of the gain is that of {most}"),
     "sharing": ("against no sharing, the other techniques on", "Sharing makes the layers {low} times as fast"),
 }

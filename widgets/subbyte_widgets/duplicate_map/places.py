@@ -66,7 +66,7 @@ class Grid:
         return x + self.width - self.x, y + self.height - self.y
 
     def sized_for(self, longest: str) -> Grid:
-        """The same with the size of letters at which ``longest`` fits into a cell."""
+        """The same grid with a font size at which ``longest`` fits into a cell."""
         font = min(13.0, self.width * (0.46 if len(longest) < 3 else 0.38), 0.8 * self.height)
         shown = font if font >= SMALLEST_FONT else 0.0
         return Grid(self.x, self.y, self.width, self.height, self.rows, self.columns, self.group, shown)

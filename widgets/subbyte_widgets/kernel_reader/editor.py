@@ -32,8 +32,9 @@ class KernelEditor(Panel):
         self.reports: tuple[EditReport, ...] = ()
         self._thread: threading.Thread | None = None
         size = ipywidgets.Layout(width="calc(100% - 4px)", height="320px")
-        self.text = ipywidgets.Textarea(self.kernel.cuda, layout=size)
-        self.text.add_class("sb-reader-edit")
+        self.text = ipywidgets.Textarea(self.kernel.cuda, layout=size, placeholder="CUDA text of the kernel")
+        for name in ("sb-reader-edit", "sideways"):
+            self.text.add_class(name)
         self.button = ipywidgets.Button(description="Build and check", button_style="primary", icon="play")
         self.reset = ipywidgets.Button(description="Undo changes", icon="undo")
         self.outcome = ipywidgets.HTML("Change the text, for example a mask or a shuffle, then build and check.")

@@ -14,7 +14,7 @@ function render({ model, el }) {
       <input type="search" placeholder="search (/)" aria-label="search" ${quiet}><span class="found"></span>
       <label class="only"><input type="checkbox" ${quiet}>only changes</label></div>
     <div class="bar legend" aria-label="Instruction classes; a click goes to the next one"></div>
-    <div class="say" aria-live="polite"></div><div class="frame"><div class="pane" tabindex="0" role="application" ${quiet} aria-label="The text: arrow keys visit
+    <div class="say" aria-live="polite"></div><div class="frame"><div class="pane sideways" tabindex="0" role="application" ${quiet} aria-label="The text: arrow keys visit
       lines, 1 to 4 change the text, slash searches, n goes to the next find, d to the next difference"><div></div></div>
       <canvas aria-hidden="true"></canvas></div>
     <div class="facts"></div>
@@ -228,8 +228,10 @@ function render({ model, el }) {
     .map((name) => [`change:${name}`, later]).concat([["change:line", () => moved(stale || reveal())]]);
   for (const one of watched) model.on(...one);
   draw();
+  const unseen = onceShown(pane, () => moved(reveal()));
   return () => {
     cancelAnimationFrame(frame);
+    unseen();
     dark.disconnect();
     for (const one of watched) model.off(...one);
   };

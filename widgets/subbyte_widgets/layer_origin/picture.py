@@ -55,9 +55,9 @@ def _row(one: Row, number: int, chosen: bool, x: Place) -> str:
         text(LEFT - 10, middle + 4, one.name, "e name"),
     ]
     if one.taken:
-        parts.append(element("path", class_="taken", d=f"M16 {middle - 5:.1f}l8 5l-8 5z"))
+        parts.append(element("path", class_="taken", d=f"M12 {middle - 5:.1f}l8 5l-8 5z"))
     time = one.microseconds
-    parts += [text(LEFT + 8, middle + 4, one.nothing, "s")] if time is None else _bar(one, time, middle, x)
+    parts += [text(LEFT + 8, middle + 4, one.nothing, "s none")] if time is None else _bar(one, time, middle, x)
     marks = "row taken" if one.taken else "row"
     value = None if time is None else f"{time:.6g}"
     return element("g", parts, class_=f"{marks} on over" if chosen else marks, data_item=number, data_value=value)

@@ -68,7 +68,7 @@ class LayerOrigin(View):
             self.draw()
 
     def draw(self, search: Search | None = None) -> None:
-        """Draw the same record, with what a search has found so far beside it. Safe to use from several threads."""
+        """Redraw the record together with what a search has found so far. Safe to call from several threads."""
         with self._lock, self.hold_sync():
             if self.record is None:
                 return

@@ -47,9 +47,9 @@ def rows(record: Origin, search: Search | None) -> list[Row]:
 
 
 def whole(record: Origin) -> str:
-    """Which kernel is taken and why, and the next step."""
+    """Which kernel is chosen, why, and what to do next."""
     left = f" Not taken: {'; '.join(record.left)}." if record.left else ""
-    advice = f" To know better: {record.advice}." if record.advice else ""
+    advice = f" For a measured choice: {record.advice}." if record.advice else ""
     return f"Taken: {record.taken.config}: {record.reason}.{left}{advice}"
 
 
@@ -84,7 +84,7 @@ def _search(search: Search, record: Origin) -> Row:
     name = "measured now" if search.real else "search, not measured"
     if search.best is None:
         return Row("search", name, f"No result yet after {_many(search.trials)}.", nothing="no result yet")
-    what = "measured now" if search.real else "of recorded or made-up times: nothing is remembered"
+    what = "measured now" if search.real else "of recorded or made-up times: nothing is stored"
     beside = _beside(search, record.taken)
     say = f"Best of {_many(search.trials)} so far: {search.best:.2f} us on {search.device}, {what}.{beside}"
     return Row("search", name, say, search.best, device=search.device)
@@ -111,7 +111,7 @@ def ending(search: Search, record: Origin) -> str:
     if search.best is None:
         return f"No kernel of {_many(search.trials)} was right and timed: nothing is remembered."
     if not search.real:
-        return f"{_many(search.trials)} of recorded or made-up times: nothing was measured, nothing is remembered."
+        return f"{_many(search.trials)} of recorded or made-up times: nothing was measured, nothing is stored."
     if record.source == "own":
         return "Remembered: compile, build and conv2d take your own record from now on."
     return f"Measured, but {NAMES[record.source]} is taken first: the row that is marked says why."

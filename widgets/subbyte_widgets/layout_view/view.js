@@ -57,7 +57,7 @@ function render({ model, el }) {
     for (const node of marked) node.classList.add("on");
     svg.classList.toggle("chosen", marked.length > 0);
     say.textContent = marked.length ? marked[0].querySelector("title").textContent
-      : "Point at a lane or at a piece of memory, or press Tab and the arrow keys. Grey: moved along, asked for by nobody.";
+      : "Point at a lane or at a piece of memory, or press Tab and the arrow keys. Grey: moved along, no lane asked for it.";
   }
 
   function at(event) {

@@ -49,7 +49,9 @@ def whole(record: NetworkTimeline) -> str:
         f"all together {record.floor:.1f} us. Residuals are {record.residual_share:.0%} of all bytes.",
     ]
     if record.estimate is not None:
-        said.append(f"The kernels' estimates, which leave out pooling and residuals, come to {record.estimate:.1f} us.")
+        said.append(
+            f"The kernels' estimates, which leave out pooling and residuals, add up to {record.estimate:.1f} us."
+        )
     else:
         said.append(f"Of {sum(one.estimate is None for one in record.layers)} layers there is no estimate.")
     return " ".join([*said, "Choose a layer with a click or the arrow keys."])

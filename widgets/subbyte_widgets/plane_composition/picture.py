@@ -66,7 +66,7 @@ class Drawing:
 
     @property
     def kinds(self) -> list[int]:
-        """The planes of the weights that an output has counts of; -1 stands for the columns of ones."""
+        """Weight planes for which an output has counts; -1 is the columns of ones."""
         return [term.weight_plane for term in self.record.outputs[0].terms if term.set == 0]
 
     def centre(self, kind: int) -> float:

@@ -49,5 +49,5 @@ def in_words(record: PlaneComposition) -> str:
     registers = ", ".join(str(term.register) for term in first.terms if term.register >= 0)
     return (
         f"{record.title()}. Output channel {first.channel} is in lane {first.lane} of warp {record.warp}, registers "
-        f"{registers}; with the constant {first.constant:,} they come to {first.total:,}."
+        f"{registers}; with the constant {first.constant:,} the sum is {first.total:,}."
     )

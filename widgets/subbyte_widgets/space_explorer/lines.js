@@ -168,6 +168,7 @@ function parallel(root, canvas) {
 
   // Names stand below their axes in as few rows as keep them apart; the whole of each is on the picture.
   function nameRows(pen, names) {
+    pen.font = `bold ${FONT}`; // as wide as the name of the chosen axis will be
     const boxes = names.map((name, axis) => {
       const half = pen.measureText(name).width / 2;
       const middle = Math.min(Math.max(x(axis), half + 2), wide - half - 2);

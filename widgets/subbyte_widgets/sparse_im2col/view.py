@@ -76,7 +76,7 @@ class SparseIm2col(Revealer):
             self.alternative = in_words(self.records[self.variant])
 
     def to_svg(self) -> str:
-        """The present step, as a picture that stands alone; before the first step, the last one."""
+        """The current step as a self-contained picture; before the first step, the last one."""
         self.catch_up()
         if self.variant not in self.records or self.error:
             return sentence_svg(self.error or "nothing to step through yet")

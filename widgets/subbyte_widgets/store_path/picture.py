@@ -35,7 +35,7 @@ HEADS = (
 Places = list[tuple[float, float]]
 STEPS = ("sums", "registers", "shared", "words", "store")
 """The step of the listing that fills each panel."""
-VEILS = ((8, 50, 382, 186), (390, 50, 366, 186), (8, 238, 396, 174), (404, 238, 352, 174), (8, 414, 540, 190))
+VEILS = ((8, 50, 364, 186), (372, 50, 384, 186), (8, 238, 364, 174), (372, 238, 384, 174), (8, 414, 540, 190))
 """What of the picture is dim until its panel is reached: x, y, width, height."""
 VALUES_X = 556.0
 

@@ -93,7 +93,7 @@ def detail_svg(record: TapAddresses, index: int) -> str:
     """The chosen tap: its row in shared memory, its first pixel, its descriptor."""
     tap, y = record.taps[index], top_height(record)
     what = (
-        "a start address, nothing else" if record.shared else "its pixels were loaded, unpacked and stored for it alone"
+        "a start address, nothing else" if record.shared else "its pixels were loaded, unpacked and stored just for it"
     )
     q = record.width - 1
     return element("g", [

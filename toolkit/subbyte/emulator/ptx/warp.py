@@ -35,7 +35,7 @@ def _matrix(opcode: str, operands: list[str], number: Number) -> str:
 def _sparse_matrix(opcode: str, operands: list[str], number: Number) -> str:
     d, a, b, c, metadata, selector = operands
     if int(selector, 0) != 0:
-        raise Unsupported(f"{opcode} has the sparsity selector 0 alone, not {selector}")
+        raise Unsupported(f"{opcode} supports only the sparsity selector 0, not {selector}")
     lists = [members(d), [*members(a), value(metadata)], members(b), members(c)]
     return _issued(opcode, "16, 64, 8, true, true, false, true", lists, number)
 

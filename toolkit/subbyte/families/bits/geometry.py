@@ -147,7 +147,7 @@ class BitsGeometry(BitsTiles):
 
     @property
     def constants(self) -> int:
-        """Table entries of a sum beside its comparisons: what makes it whole, where it is kept."""
+        """Table entries per sum in addition to its thresholds: the constant that completes it, when sums are kept."""
         return int(self.fusion.keep)
 
     @property
@@ -312,7 +312,7 @@ class BitsGeometry(BitsTiles):
 
     @property
     def count_base(self) -> int:
-        """Byte where the counts of staged pixels begin: int32 [image rows][pitch][8 images]."""
+        """Byte offset in shared memory of the counts of staged pixels: int32 [image rows][pitch][8 images]."""
         return ceil_div(self.barrier_base + 8 * self.barriers, 16) * 16
 
     @property

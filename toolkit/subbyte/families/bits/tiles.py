@@ -86,7 +86,7 @@ class BitsTiles(BitSizes):
 
     @cached_property
     def form(self) -> BitProducts:
-        """Sums of products from counts of bits, or the products themselves."""
+        """How sums of products are formed: from bit counts, or from the products themselves."""
         form = bit_products(self.workload.precision)
         if not self.whole_values:
             return form

@@ -30,6 +30,6 @@ def dense_at(workload: ConvWorkload, density: float) -> str | None:
     if density < limit:
         return None
     what = "on this product" if own is not None else f"on all products measured ({len(found['products'])})"
-    where = f"below density {limit:.2g} alone" if limit else "at no density"
+    where = f"only below density {limit:.2g}" if limit else "at no density"
     why = f"at density {density:g} finding zeros takes longer than multiplying them"
     return f"{why}: it paid {where} {what}, {found['gpu']}"

@@ -50,7 +50,7 @@ def tile_steps(plan: CondensePlan, share: float) -> float:
 
 
 def step_cycles(plan: CondensePlan) -> float:
-    """Cycles of a multiprocessor for a step of a tile."""
+    """Estimated cycles that a multiprocessor needs for one step of a tile."""
     tiles = plan.config.tile_columns // 8
     integer = 16 + 4 + 2 * max(1, tiles // 2) + 4 * max(1, tiles // 2)
     return max(LOAD_CYCLES, integer * PERMUTE_CYCLES, 2 * tiles * MATRIX_CYCLES) + STEP_CYCLES

@@ -23,8 +23,8 @@ def other_layers(workload: ConvWorkload, arch: Arch) -> str | None:
     w = workload
     if (w.r, w.s, w.pad, w.stride) != (1, 1, 0, 1):
         return (
-            f"not covered: {w.r}x{w.s}, stride {w.stride}, padding {w.pad}: zeros are found in matrix products and 1x1 "
-            "layers of stride 1 without padding alone"
+            f"not covered: {w.r}x{w.s}, stride {w.stride}, padding {w.pad}: zeros are found only in matrix products "
+            "and 1x1 layers of stride 1 without padding"
         )
     if not arch.async_copy:
         return f"atom: m16n8k32.s8 and cp.async need sm_80 or later, not {arch.name}"

@@ -18,7 +18,8 @@ from subbyte.families.image.space import KIND, KNOBS, value_lists
 from subbyte.families.shared.one_by_one.family import OneByOneFamily
 from subbyte.families.topic import Topic
 from subbyte.families.wgmma.batches import microseconds
-from subbyte.families.wgmma.family import FRAGMENT_THREADS, WGMMA
+from subbyte.families.wgmma.family import WGMMA
+from subbyte.families.wgmma.header import FRAGMENT_THREADS
 from subbyte.families.wgmma.model import CLOCK_MHZ
 from subbyte.info_record import InfoRecord
 from subbyte.workload.conv import CHANNEL_BLOCK, ConvWorkload

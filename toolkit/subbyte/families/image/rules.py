@@ -32,7 +32,7 @@ def hopeless(workload: ConvWorkload, arch: Arch) -> str | None:
     """Why no configuration can be built, whatever it is; None when some may."""
     w = workload
     if not arch.warpgroups:
-        return f"atom: wgmma exists on sm_90a alone, not on {arch.name}"
+        return f"atom: wgmma exists only on sm_90a, not on {arch.name}"
     if max(w.r, w.s) > MOST_TAPS:
         return f"not covered: {w.r}x{w.s}: kernels of one image have at most {MOST_TAPS} rows and columns"
     if w.stride > MOST_STRIDE or w.dilation > 1:

@@ -51,8 +51,7 @@ class MmaConfig(Configuration):
     duplicate_aware: str = switch(
         "dup.",
         choice(*DUPLICATE_AWARE[::-1]),
-        "each datum once in shared memory and in registers (full), in shared memory alone (shared), or the "
-        "lowered tile",
+        "each datum once in shared memory and in registers (full), only in shared memory (shared), or the lowered tile",
         default="full",
     )
     register_packing: bool = switch(

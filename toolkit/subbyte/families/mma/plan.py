@@ -374,8 +374,7 @@ class Plan(OperandSizes):
             parameters = self.parameter_rows * self.filters
             arguments.append(Argument("Prm", "int32", (parameters,), "in", self.parameter_form))
             if self.added is not None:
-                blocks = ceil_div(self.filters, 32)
-                words = images * w.p * w.q * blocks * COPY_WORDS * self.added.bits // 4
+                words = images * w.p * w.q * ceil_div(w.k, self.added.block) * COPY_WORDS
                 arguments.append(Argument("Res", "uint32", (words,), "in", layout))
         else:
             arguments.append(Argument("Out", "int32", (out * self.word_values,), "out", layout))

@@ -65,7 +65,7 @@ def _index(plan: Plan) -> str | None:
 def _columns(plan: Plan) -> str | None:
     channels = plan.filters
     if plan.config.warp_col_tiles % plan.tiles_together:
-        return "divisibility: weights of 4 bits beside bytes are stored for two column tiles: warp_col_tiles 2 or more"
+        return "divisibility: 4-bit weights with 8-bit activations need two column tiles: warp_col_tiles 2 or more"
     if plan.config.warp_col_tiles % 4 and plan.config.warp_col_tiles not in (1, 2):
         return (
             f"divisibility: warp_col_tiles {plan.config.warp_col_tiles} is not 1, 2 or a multiple of 4: words "

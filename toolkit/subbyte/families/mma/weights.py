@@ -31,7 +31,7 @@ _FORM = re.compile(
 
 
 def weights_of_form(form: str, w: NDArray[np.int8]) -> Words | None:
-    """Weights [K,R,S,C] in a form of the family as uint32, flat; None for a form of another. Raises InvalidInput."""
+    """Weights [K,R,S,C] packed in ``form``, flat uint32; None if another family has that form. Raises InvalidInput."""
     if form in map(str, VECTORS):
         return prepare_weights(w, int(form))
     found = _FORM.fullmatch(form)

@@ -24,7 +24,7 @@ class BitSizes:
 
     @property
     def weight_planes(self) -> int:
-        """Bits of a weight."""
+        """Bit planes of the weights: the bits of one weight."""
         return self.view.precision.weights.bits
 
     @property

@@ -32,7 +32,7 @@ def hopeless(workload: ConvWorkload, arch: Arch) -> str | None:
     """Why no configuration can be built, whatever it is; None when some may."""
     w = workload
     if not arch.warpgroups:
-        return f"atom: wgmma exists on sm_90a alone, not on {arch.name}"
+        return f"atom: wgmma exists only on sm_90a, not on {arch.name}"
     if w.c > MOST_CHANNELS:
         return f"not covered: {w.c} input channels; stem kernels take 1 to {MOST_CHANNELS}, wgmma kernels any"
     if max(w.r, w.s) > MOST_TAPS:

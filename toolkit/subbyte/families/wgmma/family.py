@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from functools import lru_cache
-from math import log2, prod
+from math import log2
 from pathlib import Path
 from typing import ClassVar, cast
 
@@ -47,20 +46,16 @@ from subbyte.families.wgmma.space import (
 from subbyte.families.wgmma.space import WGMMA as WHOLE
 from subbyte.families.wgmma.sparse.weights import prepare_sparse_weights
 from subbyte.families.wgmma.values import value_lists
-from subbyte.families.wgmma.weights import ORDERS, weights_of_form
+from subbyte.families.wgmma.weights import weights_of_form
 from subbyte.info_record import InfoRecord
 from subbyte.spaces.configuration import Configuration
 from subbyte.spaces.knob import Value
-from subbyte.workload.conv import CHANNEL_BLOCK, ConvWorkload
+from subbyte.workload.conv import ConvWorkload
 from subbyte.workload.coverage import four_bits_alone
 
 _HERE = Path(__file__).parent
 SPARSE_FORM = "warpgroup24-"
 """How the form of 2:4 weights begins."""
-FRAGMENT_THREADS = 128
-AXES = ("tile", "rank", "row", "group", "step", "column")
-"""Axes of the weights: 64 filters, block of the cluster, kernel row, part of the input channels, step of 32 or 64
-channels within it, kernel column."""
 WRAPPED = "subbyte: index in too few bits:"
 """How the lines begin that are added to the compiler's report where its PTX holds such a fault."""
 RECORDED = 0.95
@@ -259,23 +254,9 @@ class WgmmaFamily(Family):
 
     def export(self, plan: AnyPlan) -> ExportParts:
         """What a C header of the kernel needs."""
-        one = cast(WgmmaPlan, plan)
-        if one.knobs.listed:
-            text = (_HERE / "blocks/weights.h").read_text(encoding="utf-8")
-            numbers = {f"list_{name}": str(value) for name, value in asdict(one.list_form).items()}
-            return ExportParts({"weights": text}, (one.weight_words,), numbers)
-        axes = weight_axes(one)
-        places = {name: prod(size for _, size in axes[index + 1 :]) for index, (name, _) in enumerate(axes)}
-        words = {
-            "halves": str(one.halves), "steps": str(one.steps), "weight_groups": str(dict(axes)["group"]),
-            "fragment_channels": str(one.halves * CHANNEL_BLOCK),
-            "weight_axes": ", ".join(f"{name} [{size}]" for name, size in axes),
-            **{f"{name}_step": str(places[name]) for name in AXES},
-        }  # fmt: skip
-        sparse = bool(one.knobs.sparse)
-        fragment = (one.fragment_words,) if sparse else (FRAGMENT_THREADS, 4)
-        text = (_HERE / ("sparse/weights.h" if sparse else "weights.h")).read_text(encoding="utf-8")
-        return ExportParts({"weights": text}, (*(size for _, size in axes), *fragment), words)
+        from subbyte.families.wgmma.header import header_parts
+
+        return header_parts(cast(WgmmaPlan, plan))
 
     @property
     def topics(self) -> Mapping[str, Topic[InfoRecord]]:
@@ -313,14 +294,6 @@ def _dense_instead(workload: ConvWorkload, arch: Arch, weights: str) -> str | No
         return f"no {weights} kernel fits"
     share = estimated_cycles(WgmmaPlan(workload, sparse, arch)) / estimated_cycles(WgmmaPlan(workload, dense, arch))
     return f"{weights} kernels are estimated at {share:.0%} of the time of dense ones, too little gain to count on"
-
-
-def weight_axes(plan: WgmmaPlan) -> list[tuple[str, int]]:
-    """Name and size of the axes before a fragment of weights, the outermost first."""
-    c, r, s = plan.knobs, plan.workload.r, plan.workload.s
-    sizes = (plan.padded_tiles, c.cluster_split_k, r, c.channel_groups, plan.steps, s)
-    by_axis = dict(zip(ORDERS["rows"], zip(AXES, sizes, strict=True), strict=True))
-    return [by_axis[axis] for axis in ORDERS[plan.weight_order]]
 
 
 WGMMA = WgmmaFamily()

@@ -351,8 +351,8 @@ class WgmmaGeometry(WgmmaOperands):
         return any(self.tap_rows_at(row, n, tap) != (0, n) for row, n in iterations for tap in taps)
 
     def tap_variants(self, taps: Iterable[int]) -> tuple[tuple[tuple[int, int], ...], bool]:
-        """All non-empty results of :meth:`tap_rows_at` for these kernel rows, most frequent first, and whether there
-        are empty ones."""
+        """All distinct non-empty results of :meth:`tap_rows_at` for these kernel rows, most frequent first, and
+        whether any result is empty."""
         if self.tap_rows == 1:  # every iteration meets the one row there is
             return self._rows_of_iterations, False
         return _variants(self._row_bounds, tuple(taps), self.iterations)

@@ -128,8 +128,8 @@ class Search:
 
 
 def lists_of(workload: ConvWorkload) -> dict[str, tuple[int, ...]]:
-    """Values of the knobs: those of the layer's space, and for sizes that are no powers of two more widths, segments
-    and groups of channels."""
+    """Values of the knobs: those of the layer's space, plus more widths, segments and channel groups for sizes that
+    are not powers of two."""
     w, lists = workload, searched_values(workload)
     lists["tile_width"] = tuple(dict.fromkeys((*lists["tile_width"], *_widths(w.q))))[:SPARE]
     if w.r > 1 or w.s > 1 or w.pad:

@@ -193,7 +193,7 @@ class WgmmaMemory(WgmmaChannels):
 
     @property
     def kept_rows(self) -> int:
-        """Words that a block keeps of each of them: its parameters, and what a zero point adds to its sums."""
+        """Words that a block keeps for each output channel: its parameters, and what a zero point adds to its sums."""
         return (self.parameter_rows if self.output != SUMS else 0) + bool(self.zero_point)
 
     @property

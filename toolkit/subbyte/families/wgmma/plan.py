@@ -32,7 +32,7 @@ COPYING_REGISTERS = 40
 
 @dataclass(frozen=True)
 class WgmmaPlan(WgmmaMemory):
-    """Everything about one kernel of the wgmma family that can be known before generating it."""
+    """Everything about one wgmma kernel that is known before its code is generated."""
 
     @property
     def atom(self) -> Atom:
@@ -284,7 +284,7 @@ class WgmmaPlan(WgmmaMemory):
             parameters = self.parameter_rows * w.padded_filters
             arguments.append(Argument("Prm", "int32", (parameters,), "in", self.parameter_form))
             if self.added is not None:
-                words = images * w.p * w.q * output_blocks(w) * self.added.bits
+                words = images * w.p * w.q * ceil_div(w.k, self.added.block) * 4
                 arguments.append(Argument("Res", "uint32", (words,), "in", self.knobs.layout))
         else:
             arguments.append(Argument("Out", "int32", (packed * self.word_values,), "out", self.knobs.layout))

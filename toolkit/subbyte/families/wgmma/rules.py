@@ -45,7 +45,7 @@ GRID_LIMIT = 65535
 def architecture(plan: WgmmaPlan) -> str | None:
     """wgmma exists on sm_90a alone."""
     if plan.arch.name != "sm_90a":
-        return f"atom: wgmma exists on sm_90a alone, not on {plan.arch.name}"
+        return f"atom: wgmma exists only on sm_90a, not on {plan.arch.name}"
     return None
 
 
@@ -105,9 +105,9 @@ def padding(plan: WgmmaPlan) -> str | None:
     """Every output row meets an input row."""
     kind = type(plan.config)
     if not _every_row_reached(plan.workload, kind, plan.arch):  # type: ignore[arg-type]  # a class can be hashed
-        return "padding: an output row meets padding alone"
+        return "padding: an output row reads only padding"
     if plan.knobs.stagger == 2 and all(plan.tap_variants([tap])[1] for tap in range(plan.tap_rows)):
-        return "padding: every kernel row meets padding alone in some tile iteration, which none may for stagger=2"
+        return "padding: every kernel row reads only padding in some tile iteration, which stagger=2 does not allow"
     return None
 
 
@@ -150,7 +150,7 @@ def consumers(plan: WgmmaPlan) -> str | None:
     """Consumers and producers fit into a block and have work."""
     config = plan.knobs
     if config.consumers + config.producers > 4:
-        return f"threads: {config.consumers} consumers beside {config.producers} producers leave too few registers"
+        return f"threads: {config.consumers} consumers and {config.producers} producers leave too few registers"
     if config.consumers_m * plan.consumer_tiles > plan.filter_tiles:
         each = f"{config.m_iterations} iterations of {64 * config.tiles_m} output channels"
         return f"divisibility: {config.consumers_m} warpgroups times {each} exceed {plan.filter_tiles} tiles of 64"

@@ -4,6 +4,6 @@ They have a plan, a TIRx emitter and cached machine code like every kernel, but 
 nothing to tune. They are here because they need the emitters' room (``tirx``) below and are what kernels run between.
 """
 
-from subbyte.kernel.convert.build import Conversion, packing, quantizing, unpacking
+from subbyte.kernel.convert.build import Conversion, convertible, packing, quantizing, unpacking
 
-__all__ = ["Conversion", "packing", "quantizing", "unpacking"]
+__all__ = ["Conversion", "convertible", "packing", "quantizing", "unpacking"]

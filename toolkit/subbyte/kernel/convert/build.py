@@ -11,13 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.device.launch import Launch
+from subbyte.errors import Unsupported
 from subbyte.kernel.build import compiled
 from subbyte.kernel.cached_text import cached_text
 from subbyte.kernel.convert.forms import Shape
 from subbyte.kernel.convert.plan import NHWC, PACK, STEPS, UNPACK, ConversionPlan
 from subbyte.numerics.quantize import quantize
-from subbyte.workload.operand import Operand
-from subbyte.workload.precision import INT4
+from subbyte.workload.coverage import WHOLE
+from subbyte.workload.operand import SIGNED, Operand
+from subbyte.workload.precision import INT4, SUMS
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,9 @@ class Conversion:
             return conversion_kernel(self.plan)
 
         plan = self.plan
-        fields = plan.kind, plan.form, plan.shape, plan.element, plan.axes, plan.signed, plan.bits
+        fields: list[object] = [plan.kind, plan.form, plan.shape, plan.element, plan.axes, plan.signed, plan.bits]
+        if plan.zero:
+            fields.append(plan.zero)
         return cached_text(f"a conversion of {plan.form}", "convert", fields, plan.arch, self.launch, emitted)
 
     @cached_property
@@ -53,31 +57,48 @@ class Conversion:
 @lru_cache(maxsize=512)
 def packing(
     form: str, shape: tuple[int, int, int, int], arch: str, element: str = "int8", axes: str = NHWC,
-    signed: bool = True, bits: int = 4,
+    operand: Operand = INT4.activations,
 ) -> Conversion:  # fmt: skip
-    """Values [N,H,W,C] to int4 words of a form, or to words of 8-bit values, from int8 or uint8 ones. Those
-    beyond int4 become its nearest; of real ones ``Prm`` holds :func:`thresholds` of the type. Raises InvalidInput,
-    Unsupported."""
-    return Conversion(ConversionPlan(PACK, form, Shape(*shape), element, axes, arch, signed, bits))
+    """Values [N,H,W,C] to words of a form that hold a type of 4 or 8 bits, from integers of its dtype or real numbers.
+    Integers beyond the type become its nearest; of real ones ``Prm`` holds :func:`thresholds` of the type. Raises
+    InvalidInput, Unsupported."""
+    return Conversion(ConversionPlan(PACK, form, Shape(*shape), element, axes, arch, *_code_of(operand)))
 
 
 def quantizing(
     form: str, shape: tuple[int, int, int, int], arch: str, element: str, axes: str = NHWC,
     operand: Operand = INT4.activations,
 ) -> Conversion:  # fmt: skip
-    """Real values [N,H,W,C], float16, bfloat16 or float32, to words of a type: int4, uint4, int8 or uint8. Raises
-    InvalidInput, Unsupported."""
-    return packing(form, shape, arch, element, axes, operand.least < 0, operand.bits)
+    """Real values [N,H,W,C], float16, bfloat16 or float32, to words of a type of 4 or 8 bits. Raises InvalidInput,
+    Unsupported."""
+    return packing(form, shape, arch, element, axes, operand)
 
 
 @lru_cache(maxsize=512)
 def unpacking(
-    form: str, shape: tuple[int, int, int, int], arch: str, element: str = "int8", signed: bool = True, bits: int = 4
-) -> Conversion:
-    """Words of a form to values [N,H,W,C], cropped: int4 words to int8, those of 8 bits to int8 or uint8, words of sums
-    to int32; ``bits`` are those of the output's type, sums too. Raises InvalidInput,
-    Unsupported."""
-    return Conversion(ConversionPlan(UNPACK, form, Shape(*shape), element, NHWC, arch, signed, bits))
+    form: str, shape: tuple[int, int, int, int], arch: str, element: str = "int8",
+    operand: Operand = INT4.activations,
+) -> Conversion:  # fmt: skip
+    """Words of a form to values [N,H,W,C], cropped: those of a type of 4 or 8 bits to its dtype, words of sums to
+    int32, whose places are those of the output's type. Raises InvalidInput, Unsupported."""
+    how = (True, operand.bits, 0) if element == SUMS and operand.bits in (4, 8) else _code_of(operand)
+    return Conversion(ConversionPlan(UNPACK, form, Shape(*shape), element, NHWC, arch, *how))
+
+
+def convertible(operand: Operand) -> bool:
+    """Whether words of a type are made and read on a device: 4 or 8 bits, signed or not, with or without a zero
+    point."""
+    return operand.bits in (4, 8) and operand.encoding in WHOLE
+
+
+def _code_of(operand: Operand) -> tuple[bool, int, int]:
+    """Of a type's words: whether codes have a sign, their bits, and the zero point. Raises Unsupported."""
+    if not convertible(operand):
+        raise Unsupported(
+            f"values of type {operand}: conversions on the device are of 4 or 8 bits, signed or unsigned, with or "
+            "without a zero point; Kernel.run takes others"
+        )
+    return operand.encoding == SIGNED, operand.bits, operand.zero_point or 0
 
 
 def thresholds(scale: float, operand: Operand = INT4.activations) -> NDArray[np.float32]:

@@ -88,7 +88,7 @@ def _load_thresholds(parameters: Any) -> Any:
 def _code(plan: ConversionPlan, value: Any, steps: Any) -> Any:
     """What is packed: the integer itself, which saturates, or how many thresholds a real number reaches."""
     if steps is None:
-        return value
+        return value + T.int32(plan.zero) if plan.zero else value
     real = registers("real", 1, "float32")
     T.buffer_store(real, real_of(plan, value), [0])
     count: Any = T.int32(-8 if plan.signed else 0)
@@ -115,7 +115,7 @@ def _unpack(plan: ConversionPlan, buffers: Mapping[str, Any]) -> None:
             return
         first = bind("first", pixel * s.c + group * WORD_VALUES)
         _each(plan, group, lambda j: T.buffer_store(
-            buffers["Out"], T.cast(_nibble(plan, packed[0], j), "int8"), [first + j]))  # fmt: skip
+            buffers["Out"], T.cast(_nibble(plan, packed[0], j) - T.int32(plan.zero), "int8"), [first + j]))  # fmt: skip
 
 
 def _each(plan: ConversionPlan, group: Any, store: Callable[[Any], None]) -> None:
@@ -136,6 +136,11 @@ def _store_bytes(plan: ConversionPlan, output: Any, index: Any, word: Any) -> No
     halves, mixed = registers("halves", 2), registers("mixed", 2)
     for odd in range(2):
         low = bind("low", (word >> T.uint32(4 * odd)) & T.uint32(0x0F0F0F0F))
+        if plan.zero:  # a byte is 128 more than its value until its upper bit is turned round: none borrows
+            codes = low ^ T.uint32(0x08080808) if plan.signed else low
+            more = (128 + plan.least_code - plan.zero) * 0x01010101
+            T.buffer_store(halves, codes + T.uint32(more) ^ T.uint32(0x80808080), [odd])
+            continue
         signs = (low & T.uint32(0x08080808)) * T.uint32(30) if plan.signed else T.uint32(0)
         T.buffer_store(halves, low | signs, [odd])
     for half, selector in enumerate((0x5140, 0x7362)):

@@ -6,19 +6,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
+from subbyte.device.arch import arch as known_arch
 from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput, Unsupported
 from subbyte.kernel.convert.forms import Shape, StripsForm, WordForm, word_form
 from subbyte.workload.conv import ceil_div
-from subbyte.workload.operand import WORD_BITS
+from subbyte.workload.operand import SIGNED, UNSIGNED, WORD_BITS, Operand
 
 THREADS = 128
 PACK, UNPACK = "pack", "unpack"
-BYTES = {"int8": 1, "uint8": 1, "float16": 2, "bfloat16": 2, "float32": 4, "int32": 4}
+BYTES = {"int8": 1, "uint8": 1, "int16": 2, "float16": 2, "bfloat16": 2, "float32": 4, "int32": 4}
 """Bytes of a value, by what it is on the outside."""
 REALS = ("float16", "bfloat16", "float32")
 PACKED_FROM, UNPACKED_TO = ("int8", *REALS), ("int8", "int32")
-_SCALARS = {name: name for name in BYTES} | {"float16": "uint16", "bfloat16": "uint16"}
+_SCALARS = {name: name for name in BYTES} | dict.fromkeys(("int16", "float16", "bfloat16"), "uint16")
 """As the kernel reads one value: of 16 bits it gets the bits."""
 NHWC, NCHW = "nhwc", "nchw"
 STEPS = 15
@@ -34,7 +35,8 @@ class ConversionPlan:
     """``kind`` pack: values of type ``element`` [N,H,W,C], in memory in the order ``axes``, to int4 words of ``form``;
     unpack: such words to int8 values, or words of int32 sums to int32, [N,H,W,C]. Real values are compared with 15
     thresholds, argument ``Prm``. Words of ``bits`` 8 hold int8 or, without a sign, uint8 values; of 255 thresholds a
-    real value is compared with the one that is nearest. Raises InvalidInput, Unsupported."""
+    real value is compared with the one that is nearest. Values are codes less ``zero``, of 8 bits then int16 or, where
+    they fit, int8. Raises InvalidInput, Unsupported."""
 
     kind: str
     form: str
@@ -44,11 +46,13 @@ class ConversionPlan:
     arch: str
     signed: bool = True
     bits: int = 4
+    zero: int = 0
 
     def __post_init__(self) -> None:
+        known_arch(self.arch)
         allowed: tuple[str, ...] = PACKED_FROM if self.kind == PACK else UNPACKED_TO
         if self.bits == 8:
-            one = "int8" if self.signed else "uint8"
+            one = self.operand.dtype
             allowed = (one, *REALS) if self.kind == PACK else (one, "int32")
         if self.element not in allowed:
             raise InvalidInput(f"values of {self.element}: allowed to {self.kind}: {', '.join(allowed)}")
@@ -56,6 +60,16 @@ class ConversionPlan:
             raise Unsupported(f"words of {self.form} to {self.axes}: words are unpacked from nhwc and nhwcnc, to nhwc")
         if max(self.values, self.words.words * (self.word_values if self.element == "int32" else 1)) > _MOST:
             raise Unsupported(f"{list(self.shape)}: a conversion has at most {_MOST} values; cut the batch")
+
+    @cached_property
+    def operand(self) -> Operand:
+        """The type of the values."""
+        return Operand(self.bits, SIGNED if self.signed else UNSIGNED, self.zero)
+
+    @property
+    def least_code(self) -> int:
+        """The least of the numbers that words hold."""
+        return -(1 << self.bits - 1) if self.signed else 0
 
     @cached_property
     def words(self) -> WordForm:

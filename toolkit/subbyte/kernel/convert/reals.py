@@ -11,7 +11,7 @@ from typing import Any
 
 from tvm.script import tirx as T
 
-from subbyte.kernel.convert.bytes import named_place, offset_of, thread_of
+from subbyte.kernel.convert.bytes import extended, named_place, offset_of, thread_of
 from subbyte.kernel.convert.forms import Place
 from subbyte.kernel.convert.plan import BYTE_STEPS, THREADS, ConversionPlan
 from subbyte.tirx import instructions as op
@@ -24,7 +24,7 @@ and 127. The product is exact, of denormal numbers too."""
 
 
 def quantize_bytes(plan: ConversionPlan, buffers: Mapping[str, Any]) -> None:
-    """Four real values to a word; 0 beyond the tensor."""
+    """Quantize four real values into one word of int8; values beyond the tensor are 0."""
     index, s = thread_of(plan), plan.shape
     with when(plan.work % THREADS == 0 or index < plan.work):
         place = named_place(plan.words.at(index, plan.axes != "nhwc"))
@@ -46,7 +46,8 @@ def quantize_bytes(plan: ConversionPlan, buffers: Mapping[str, Any]) -> None:
 
 def _put(plan: ConversionPlan, word: Any, j: int, bits: Any, parameters: Any) -> None:
     """Value ``j`` of a word, from the bits of a real number."""
-    least = -128 if plan.signed else 0
+    code_least = plan.least_code
+    least = code_least - plan.zero
     real, quotient = registers("real", 1, "float32"), registers("quotient", 1, "float32")
     T.buffer_store(real, real_of(plan, bits), [0])
     T.buffer_store(quotient, real[0] * parameters[BYTE_STEPS] * parameters[BYTE_STEPS + 1], [0])
@@ -55,7 +56,7 @@ def _put(plan: ConversionPlan, word: Any, j: int, bits: Any, parameters: Any) ->
     T.buffer_store(quotient, T.Select(quotient[0] > low, quotient[0], low), [0])
     T.buffer_store(quotient, T.Select(quotient[0] < high, quotient[0], high), [0])
     below = bind("below", T.cast(quotient[0] - low, "int32"))
-    code = below + T.Select(real[0] >= parameters[below], T.int32(1), T.int32(0)) + T.int32(least)
+    code = below + T.Select(real[0] >= parameters[below], T.int32(1), T.int32(0)) + T.int32(code_least)
     T.buffer_store(word, word[0] | (T.cast(code, "uint32") & T.uint32(255)) << T.uint32(8 * j), [0])
 
 
@@ -74,7 +75,7 @@ def loaded_together(plan: ConversionPlan, values: Any, place: Place) -> Any:
 def element(plan: ConversionPlan, raw: Any, j: int) -> Any:
     """Value ``j`` of the words that were loaded: a sign-extended integer, or the bits of a real number."""
     if plan.element == "int8":
-        return (T.cast(raw[j // 4], "int32") << T.int32(24 - j % 4 * 8)) >> T.int32(24)
+        return extended(plan, raw, j)
     if plan.element == "float32":
         return raw[j]
     return (raw[j // 2] >> T.uint32(16)) if j % 2 else (raw[j // 2] & T.uint32(0xFFFF))

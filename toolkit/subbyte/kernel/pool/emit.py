@@ -1,7 +1,7 @@
 """The TIRx function of a pooling kernel: one thread for each word of the output, its values side by side.
 
-Values are taken as 0..15 or 0..255 (signed ones: half of that more than they are), so that neither maxima nor sums have
-signs.
+Values are taken as codes 0..15 or 0..255 (signed ones: half of that more than they are), so that neither maxima nor
+sums have signs. Pixels of the padding have the code of 0, which is the zero point where there is one.
 """
 
 from __future__ import annotations
@@ -124,9 +124,9 @@ def _averages(plan: PoolPlan, found: Any, row: Any, col: Any) -> Any:
         if plan.over[1]:
             wide = T.min(wide, T.int32(wl.w + wl.pad) - col)
         divisor = bind("divisor", T.reinterpret("uint32", high * wide)) if any(plan.over) else T.uint32(rows * columns)
-    # Of signed values a sum has 2^(bits-1) too many for each pixel that is there; as many divisors more keep the
-    # quotient positive.
-    rest = bind("rest", divisor * T.uint32(2 * middle + 1) - count * T.uint32(2 * middle) if plan.signed else divisor)
+    # Pixels of the padding that count, divisor less count, have the code of 0; a half is added for rounding.
+    zero = 2 * plan.zero
+    rest = bind("rest", divisor * T.uint32(zero + 1) - count * T.uint32(zero) if zero else divisor)
     packed = registers("packed", 1)
     T.buffer_store(packed, T.uint32(0), [0])
     for j in range(plan.word_values):

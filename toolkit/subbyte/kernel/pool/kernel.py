@@ -17,7 +17,7 @@ from subbyte.kernel import operands
 from subbyte.kernel.build import compiled
 from subbyte.kernel.cached_text import cached_text
 from subbyte.kernel.execute import resolve_device, run_outputs
-from subbyte.kernel.pool.plan import FORMS, POOLED, PoolPlan
+from subbyte.kernel.pool.plan import FORMS, POOLED, PoolPlan, pools
 from subbyte.numerics.fusion import NOTHING, Fusion
 from subbyte.numerics.pooling import POOLINGS, hanging_over
 from subbyte.workload import ConvWorkload
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pooling:
-    """Pooling of int4, uint4, int8 or uint8 values, exactly: ``kind`` is ``max`` or ``average``.
+    """Pooling of int4, uint4, int8 or uint8 values, with or without a zero point, exactly: ``kind`` is ``max`` or
+    ``average``.
 
     ``window``: pixels of a window, one number or (rows, columns); ``stride``: pixels from one to the next (default: a
     square window's size), ``padding``: pixels beyond each border, at most half a window. Maxima take no pixel from
@@ -91,14 +92,15 @@ class Pooling:
         self, shape: tuple[int, int, int, int], arch: str = "sm_90a", operand: str | Operand = "int4",
         layout: str = "nhwcnc",
     ) -> PoolKernel:  # fmt: skip
-        """The kernel for a tensor [N,H,W,C] of values of a type (``int4``, ``uint4``, ``int8`` or ``uint8``), whose
-        words lie in ``layout`` before and after. Raises InvalidInput, Unsupported."""
+        """The kernel for a tensor [N,H,W,C] of values of a type (``int4``, ``uint4``, ``int8``, ``uint8``, or one with
+        a zero point: ``offset8-z37`` has codes 0..255 less 37), whose words lie in ``layout`` before and after. Raises
+        InvalidInput, Unsupported."""
         if len(shape) != 4:
             raise InvalidInput(f"shape {shown(shape)}: expected four sizes, [N,H,W,C]")
         one_of(layout, "layout", FORMS)
-        types = operand if isinstance(operand, Operand) else POOLED.get(operand)
-        if types is None or types.dense not in POOLED.values():
-            raise Unsupported(f"values of type {operand}: pooling kernels take {', '.join(POOLED)}")
+        types = operand if isinstance(operand, Operand) else Operand.named(operand)
+        if not pools(types):
+            raise Unsupported(f"values of type {operand}: pooling kernels take {POOLED}")
         n, height, width, c = shape
         rows, columns = (window - more for window, more in zip(self.size, self._over(height, width), strict=True))
         assert self.stride is not None

@@ -11,24 +11,31 @@ from subbyte.kernel.convert.forms import BlockedForm, Shape
 from subbyte.numerics.pooling import AVERAGE
 from subbyte.workload import ConvWorkload
 from subbyte.workload.conv import ceil_div
-from subbyte.workload.coverage import FOUR_BITS
-from subbyte.workload.operand import UNSIGNED, WORD_BITS, Operand
+from subbyte.workload.coverage import WHOLE
+from subbyte.workload.operand import SIGNED, WORD_BITS, Operand
 
 THREADS = 128
 ENTRY = "pool_kernel"
 FORMS = ("nhwcnc", "nhwc")
-POOLED = {one.name: one for one in (*FOUR_BITS, Operand(8), Operand(8, UNSIGNED))}
-"""Types of values that kernels pool."""
+POOLED = "int4, uint4, int8 and uint8, and these with a zero point, such as offset8-z37"
+"""Types of values that kernels pool, in words."""
 LARGEST_WINDOW = 4096
 """Pixels of a window: sums of values 0..15 fit 16 bits, and twice those of values 0..255 fit 32."""
 _MOST = (1 << 31) - 1 - THREADS
 
 
+def pools(operand: Operand) -> bool:
+    """Whether kernels pool values of a type: codes of 4 or 8 bits that grow with the value."""
+    return operand.bits in (4, 8) and operand.encoding in WHOLE
+
+
 @dataclass(frozen=True)
 class PoolPlan:
-    """``kind`` of pooling over the windows of ``workload``, which has as many filters as channels and says sizes,
-    stride, padding and type; its kernel is the window without the rows and columns that hang ``over`` the padding, of
-    the last windows alone, when their number is rounded up. Words have one ``form`` on both sides. Raises InvalidInput,
+    """Everything about one pooling kernel that is known before its code is generated.
+
+    ``kind`` is ``max`` or ``average``. ``workload`` gives sizes, stride, padding and type, with as many filters as
+    channels; its kernel is the window. ``over``: rows and columns by which the last windows hang over the padding when
+    the number of windows is rounded up. Input and output words have the same ``form``. Raises InvalidInput,
     Unsupported."""
 
     kind: str
@@ -42,8 +49,8 @@ class PoolPlan:
         wl = self.workload
         if self.form not in FORMS:
             raise InvalidInput(f"layout {self.form!r}: pooling kernels have {' and '.join(FORMS)}")
-        if wl.precision.activations.dense not in POOLED.values():
-            raise Unsupported(f"values of type {wl.precision.activations}: pooling kernels take {', '.join(POOLED)}")
+        if not pools(wl.precision.activations):
+            raise Unsupported(f"values of type {wl.precision.activations}: pooling kernels take {POOLED}")
         rows, columns = self.window
         if rows * columns > LARGEST_WINDOW:
             raise Unsupported(f"a window of {rows} x {columns} pixels: at most {LARGEST_WINDOW}; pool in two steps")
@@ -70,8 +77,13 @@ class PoolPlan:
 
     @property
     def signed(self) -> bool:
-        """Whether values have a sign."""
-        return self.workload.precision.activations.least < 0
+        """Whether codes have a sign."""
+        return self.workload.precision.activations.encoding == SIGNED
+
+    @property
+    def zero(self) -> int:
+        """The code of 0, of signed codes half of all more: as kernels take codes, 0..15 or 0..255."""
+        return (self.workload.precision.activations.zero_point or 0) + (1 << self.bits - 1) * self.signed
 
     @property
     def apart(self) -> bool:

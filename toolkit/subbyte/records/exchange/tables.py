@@ -45,7 +45,7 @@ def to_csv(landscape: Landscape) -> str:
 def from_csv(
     text: str, kernel: str, device: str = UNKNOWN_DEVICE, source: str = "table", like: Landscape | None = None
 ) -> Landscape:
-    """The landscape of a CSV table: see :func:`from_rows`. Text that means a number becomes one."""
+    """A landscape from a CSV table: see :func:`from_rows`. Text that looks like a number becomes a number."""
     lines = csv.reader(io.StringIO(text))
     names: list[str] = []
     rows = []

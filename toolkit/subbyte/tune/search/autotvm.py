@@ -37,7 +37,7 @@ def whole(least: int) -> Callable[[Any], int]:
 
 
 class AutoTvm:
-    """AutoTVM's search of 2022: plans by annealing over a cost model that is fitted anew after each.
+    """AutoTVM's search of 2022: plans by annealing over a cost model that is refitted after each.
 
     With ``filter`` > 1 its own diversity filter: annealing looks for ``filter`` plans' worth of points, of which those
     with the most knob values not picked yet are kept.

@@ -25,7 +25,7 @@ MEASURES = ("novelty", "distance", "outcome", "random", "score")
 
 
 class Diverse(AutoTvm):
-    """autotvm with two mutants per parent in the annealing, of which the more diverse half is kept.
+    """autotvm with two mutants per parent in the annealing; the more diverse half is kept.
 
     ``scope``: ``global`` keeps half of all mutants and pairs a parent with its own mutant where one is left,
     ``parent`` keeps one of each parent's two, ``pooled`` keeps half of all and pairs at random. ``reference``: what a
@@ -39,7 +39,9 @@ class Diverse(AutoTvm):
     OPTIONS: ClassVar[Mapping[str, Option]] = {
         **AutoTvm.OPTIONS,
         "scope": Option(choice(*SCOPES), "global", "which half is kept: of all mutants, of each parent's, pooled"),
-        "reference": Option(choice(*REFERENCES), "children", "what mutants should differ from besides each other"),
+        "reference": Option(
+            choice(*REFERENCES), "children", "what mutants should differ from, in addition to each other"
+        ),
         "measure": Option(choice(*MEASURES), "novelty", "what diversity is; random and score are controls"),
     }
 

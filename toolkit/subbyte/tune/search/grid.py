@@ -61,7 +61,7 @@ class Grid:
         return np.searchsorted(self.valid, np.asarray(indices, dtype=np.int64))
 
     def is_valid(self, indices: npt.ArrayLike, space: SpaceLike) -> npt.NDArray[np.bool_]:
-        """Which of the indices [n] no constraint refuses."""
+        """Which of the indices [n] satisfy every constraint: bool [n]."""
         asked = np.asarray(indices, dtype=np.int64)
         if self.listed:
             if not len(self.valid):

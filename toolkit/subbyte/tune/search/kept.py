@@ -86,7 +86,7 @@ class SelectionLog:
 
     @property
     def plans(self) -> tuple[Selection, ...]:
-        """One selection per plan, in order; worked out when first asked for, so that a search pays nothing."""
+        """One selection per plan, in order; computed on first access, so that the search itself is not slowed down."""
         for results, steps in list(self._steps.items()):
             noted = list(steps)
             if noted and (results not in self._made or self._made[results].steps < len(noted)):

@@ -61,7 +61,7 @@ def copy_rows(block: Block) -> None:
 
 
 def fill_border(block: Block) -> None:
-    """All consumers write the pixels beyond the image: zeros, or the code that padding means in the true channels."""
+    """All consumers fill the pixels outside the image: zeros, or the padding code in the channels that exist."""
     plan, w = block.plan, block.plan.view
     pieces = plan.pixel_bytes // PIECE_BYTES
     if plan.config.row_parts > 1:

@@ -27,9 +27,9 @@ def popc_kernel(plan: PopcPlan) -> Any:
 
 
 def multiply(block: Block, source: Staged | Direct) -> None:
-    """All products of a stage: a tap after the other, 128 channels and a pair of planes at a time.
+    """All products of a stage: tap by tap, 128 channels and one pair of planes at a time.
 
-    These loops are not unrolled: the compiler would load far ahead, and spill."""
+    These loops are not unrolled: the compiler would load too far ahead and spill registers."""
     plan = cast(PopcPlan, block.plan)
     with (
         loop("r", plan.rows_staged, T.serial) as r,

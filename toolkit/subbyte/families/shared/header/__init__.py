@@ -35,7 +35,7 @@ class Table(Protocol):
 
     @property
     def flip_words(self) -> int:
-        """Of these, words of flips, the last."""
+        """Words that hold the flips; they come last."""
         ...
 
     @property

@@ -81,7 +81,7 @@ class OneByOneFamily(Family, Generic[Planned]):
     def space(
         self, workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[str, object]
     ) -> OneByOneSpace[Planned]:
-        """The space of a layer. Raises InvalidInput for a knob among the fixed fields."""
+        """The space of a layer. Raises InvalidInput if a fixed field is a knob."""
         return OneByOneSpace(self, self.plain, workload, arch, self.value_lists(workload), self.held(fixed), kind)
 
     def recorded_space(

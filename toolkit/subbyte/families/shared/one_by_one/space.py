@@ -67,7 +67,7 @@ class OneByOneSpace(ListedOneByOne, Generic[Planned_co]):
 
     @property
     def hopeless(self) -> str | None:
-        """Why none of its configurations can be built; None when some may."""
+        """Why no configuration of the space can be built; None if some might be."""
         return self.family.hopeless(self.workload, self.arch)
 
 

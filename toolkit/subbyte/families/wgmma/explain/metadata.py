@@ -59,7 +59,7 @@ class SparseFragment(InfoRecord):
         return f"2:4 fragment of thread {self.thread}: {held} ({INSTRUCTION})"
 
     def table(self) -> Table:
-        """One row for each register, the metadata last."""
+        """One row per register; the metadata register comes last."""
         names = ("register", "row", "k", "output channel", "input channels", "word", "what")
         rows = [
             (f"a{one.register}", one.row, f"{one.k}-{one.k + 7}", one.filter, _listed(one.channels), one.word,

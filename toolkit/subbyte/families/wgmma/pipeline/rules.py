@@ -42,7 +42,7 @@ def flat_batch(plan: WgmmaPlan) -> str | None:
     if plan.workload.h != plan.workload.stride * plan.workload.p:
         return "tile: pixels=flat_batch needs a height that the stride divides"
     if not plan.packed:
-        return "tile: groups of images follow one another in the nhwcnc layout alone"
+        return "tile: groups of images follow one another only in the nhwcnc layout"
     if plan.workload.batch_groups == 1:
         return "same program: one group of images; pixels=rows or flat builds the same"
     return None

@@ -72,7 +72,7 @@ class RingPlace:
 
     @classmethod
     def begin(cls) -> RingPlace:
-        """At the first stage."""
+        """The place at the first stage."""
         place = cls(registers("slot", 1), registers("parity", 1))
         T.buffer_store(place.slot, T.uint32(0), [0])
         T.buffer_store(place.parity, T.uint32(0), [0])
