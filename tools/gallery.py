@@ -19,8 +19,6 @@ from sample_views import PANELS, START, VIEWS, sample_names, sample_view
 
 FOLDER = Path(__file__).resolve().parent.parent / "build/gallery"
 PANEL = ".jp-CodeCell:last-of-type .jp-OutputArea"
-BEFORE = "LayerOrigin('resnet50.stage5@8')"
-"""A view that stands before each panel: its styles reach the charts of the notebook (sight.js)."""
 
 
 def views(browser: Any, folder: Path, chosen: list[str]) -> int:
@@ -48,7 +46,7 @@ def panels(browser: Any, folder: Path, chosen: list[str]) -> int:
         tabs = {scale: Tab(browser, lab, 1280, 900, scale) for scale in {one.scale for one in SCREENS}}
         for name in chosen:
             code, shown = PANELS[name]
-            notebook = lab.write("panel.ipynb", START, BEFORE, code)
+            notebook = lab.write("panel.ipynb", START, code)
             for screen in SCREENS:
                 tab = tabs[screen.scale]
                 if not screen.dark:

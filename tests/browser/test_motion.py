@@ -76,6 +76,8 @@ def test_the_line_that_is_executed_is_lit_and_tells_its_lanes(open_page: Callabl
     said = page.locator(".code .doing").text_content()
     assert f"Line {first.line}: load from shared memory, 32 lanes at once, 4 bytes each; 6 times" in said
     assert "shared: lanes 0 to 31, bytes" in said
+    ink = "() => [...document.querySelectorAll('.sb-load .lined text')].map((e) => getComputedStyle(e).stroke)"
+    assert set(page.evaluate(ink)) == {"none"}, "a frame around a cell, none around its number"
     marked = page.evaluate("() => [...document.querySelectorAll('.sb-load .lined')].map((e) => e.dataset.id)")
     mine = [step for step in record.steps if step.line == first.line]
     assert {name for name in marked if name[0] in "sf"} == {

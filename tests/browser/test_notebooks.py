@@ -1,8 +1,8 @@
 """The notebooks in a real JupyterLab, as they ran: pictures are drawn, views alive, exercises answered, nothing fails.
 
-They are opened with the outputs and views of their one run (the fixture ``executed``), without a cell run again;
-test_start_here.py runs one of them in JupyterLab itself. A page of JupyterLab with a notebook takes ten CPU seconds, so
-`make test` opens four of them; tests/test_notebooks.py runs all and counts the answers of their exercises.
+They are opened with the outputs and views of their one run (the fixture ``executed``), without a cell run again. A
+page of JupyterLab with a notebook takes ten CPU seconds, so all of this is deep: `make test` runs the first notebook
+in JupyterLab itself (test_start_here.py); tests/test_notebooks.py runs the others and counts their answers.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def test_tiling_and_layout(name: str, drawn: dict[str, int], opened: Opened) -> 
     tab.picture(name, ".jp-Notebook")
 
 
-@pytest.mark.sample("02_")
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("name", "view", "pictures"),
     [("02_duplicate_aware_load", "sb-load", 1), ("03_register_packing", "sb-pack", 2)],

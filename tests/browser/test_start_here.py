@@ -48,6 +48,9 @@ def test_the_first_notebook_runs(open_tab: Callable[..., Any], lab: Any, reposit
     expect(tab.page.locator(".sb-curve-svg")).to_contain_text("(finished)")
     expect(tab.page.get_by_role("button", name="Build and check")).to_be_visible()
     assert not tab.failures()
+    expect(tab.answers("Not yet"), "each exercise waits for an answer").to_have_count(2)
+    expect(tab.answers("Right")).to_have_count(0)
+    expect(tab.page.locator("details:has(summary:text-is('Solutions')) pre").first).to_be_hidden()
     ran = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(outputs=list(map(joined, tab.outputs())))])
     kept = printed(nbformat.read(repository / "notebooks/00_start_here.ipynb", as_version=4))
     assert len(kept) > 9

@@ -20,6 +20,23 @@ FIRST_PLACE = """(byte) => {
 }"""
 """A byte is one path with a square in each of its places: where the first of them is."""
 
+# Words that the edge of a veil cuts: half of them would be dim.
+HALF_DIM = """() => [...document.querySelectorAll(".sb-stores-svg .veil")].flatMap((veil) => {
+  const dim = veil.getBoundingClientRect();
+  return [...document.querySelectorAll(".sb-stores-svg text")].filter((words) => {
+    const box = words.getBoundingClientRect(), middle = (box.top + box.bottom) / 2;
+    const cut = [dim.left, dim.right].some((x) => box.left < x - 1 && box.right > x + 1);
+    return cut && middle > dim.top && middle < dim.bottom;
+  }).map((words) => words.textContent);
+})"""
+
+
+def test_a_panel_is_dim_as_a_whole(open_page: Callable[..., Any]) -> None:
+    page = open_page(StorePath(), ".sb-stores-svg", width=1100)
+    assert page.evaluate(HALF_DIM) == []
+    page.locator(".sb-stores-svg .veil").nth(1).evaluate("(veil) => veil.setAttribute('x', 390)")
+    assert "28" in page.evaluate(HALF_DIM)
+
 
 def test_keys_pointing_and_clicks_choose_a_byte(open_page: Callable[..., Any]) -> None:
     view = StorePath()
