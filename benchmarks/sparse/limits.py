@@ -52,7 +52,11 @@ ARITHMETIC: Mapping[str, tuple[str, str]] = {
 }
 """Arithmetic of the epilogue: what each kind looks like in a kernel's text, and what takes its place. Without packing
 the values are still computed, for stores that never happen: no address of the GPU has its upper bits set."""
-EPILOGUE = ("", *ARITHMETIC, ", ".join(ARITHMETIC), f"{MULTIPLICATIONS}, {', '.join(ARITHMETIC)}", MULTIPLICATIONS)
+OUTPUTS = "stores of outputs"
+REST = ", ".join((*list(MOVES)[1:], *ARITHMETIC, OUTPUTS))
+"""All but multiplications and the weights that they need."""
+EPILOGUE = ("", *ARITHMETIC, ", ".join(ARITHMETIC), f"{MULTIPLICATIONS}, {', '.join(ARITHMETIC)}", MULTIPLICATIONS,
+            OUTPUTS, REST, f"{MULTIPLICATIONS}, {REST}")  # fmt: skip
 """What ``--epilogue`` leaves out."""
 
 
@@ -63,6 +67,8 @@ def without(text: str, kinds: str) -> str:
         before = text
         if kind == MULTIPLICATIONS:
             text = re.sub(r'asm volatile\("\{ [^"]*wgmma\.mma_async[^"]*"', 'asm volatile(""', text)
+        if kind == OUTPUTS:
+            text = re.sub(r"(\*\(uint2\*\)\(Out_ptr )", r"if ((unsigned long long)Wt_ptr >> 60) \1", text)
         if kind in ARITHMETIC:
             text = re.sub(*ARITHMETIC[kind], text)
         for start in MOVES.get(kind, ()):

@@ -33,6 +33,8 @@ POOLS = {
     "max, zero point": (("max", 3, 2, 1, True, True), (9, 27, 28, 40), "offset8-z200"),
     "mean, zero point of uint4": (("average", 3, 2, 1), (8, 28, 28, 64), "offset4-z3"),
     "mean, zero point": (("average", 3, 2, 1), (8, 28, 28, 64), "offset8-z37"),
+    "mean, uint4": (("average", 3, 2, 1), (8, 28, 28, 64), "uint4"),
+    "mean, uint8": (("average", 3, 2, 1), (8, 28, 28, 64), "uint8"),
 }
 """Pooling: what :class:`subbyte.Pooling` takes, sizes [N,H,W,C] and the type of the values."""
 BYTES = {"int8": ((8, 14, 14, 256), 0.02), "uint8": ((3, 5, 7, 70), 0.37)}
@@ -156,6 +158,39 @@ def typed_programs(name: str):
         yield quantizing(kernel.argument("A").form, ends.takes, ARCH, "float16", operand=of)
 
 
+ADDED = {"odd blocks of 16 channels": "n9h14w14c40k40r3s3p1", "whole ones": "n8h14w14c64k64r3s3p1"}
+"""Layers of int8 values, of which a 1x1 one behind adds what they give: their sizes."""
+
+
+@cache
+def added(name: str):
+    """A chain of two layers, the second of which adds the first one's output, x, and what the reference gives."""
+    from subbyte import Chain, workload
+    from subbyte.kernel.choose import compile as compile_kernel
+    from subbyte.kernel.execute import random_operands
+    from subbyte.numerics import reference
+
+    first = workload(f"{ADDED[name]}:w8a8:signed.signed")
+    second = workload(f"n{first.n}h{first.p}w{first.q}c{first.k}k{first.k}r1s1p0:w8a8:signed.signed")
+    kernels = [
+        compile_kernel(wl, ARCH, output=output, reads=PACKED, writes=PACKED)
+        for wl, output in ((first, None), (second, "int8+addint8"))
+    ]
+    (x, w, requant), (_, w2, requant2) = (random_operands(kernel, seed) for seed, kernel in enumerate(kernels))
+    between = requant.apply(reference(first, x, w))
+    right = requant2.apply(reference(second, between, w2), between)
+    return Chain(kernels, [w, w2], [requant, requant2], [None, 0]), x, right
+
+
+def added_programs(name: str):
+    """Its kernels with the conversions on either side."""
+    from subbyte.kernel.placed import ends_of
+
+    kernels = added(name)[0].kernels
+    ends = ends_of(kernels[0], kernels[-1])
+    yield from (*kernels, ends.pack, ends.unpack)
+
+
 def byte_programs(name: str):
     """Conversions of real values to a type of 8 bits."""
     from subbyte.kernel.convert import quantizing
@@ -192,6 +227,7 @@ def _every_program() -> int:
         *map(pooling_programs, POOLS),
         *map(byte_programs, BYTES),
         *map(typed_programs, TYPED),
+        *map(added_programs, ADDED),
     ]
     count = 0
     for program in itertools.chain.from_iterable(made):

@@ -108,6 +108,12 @@ def test_other_types(torch, ready, name):
     assert torch.equal(made(real.permute(0, 3, 1, 2)).cpu(), wanted)
 
 
+@pytest.mark.parametrize("name", cases.ADDED)
+def test_int8_values_are_added_in_a_chain(torch, ready, name):
+    chain, x, right = cases.added(name)
+    assert np.array_equal(chain.on_device()(torch.from_numpy(x).cuda()).cpu().numpy(), right)
+
+
 def test_work_before_and_after_is_ordered(torch, placed):
     """On a side stream behind long work that fills x, then work on the result there: nothing is waited for."""
     layer, x = placed("stage4"), _torch_x(torch, "stage4")

@@ -143,6 +143,21 @@ def test_outputs_that_do_not_fit_are_refused(layer):
             placed(x, stream=stream)
 
 
+def test_numpy_arrays_that_are_not_plain_are_refused(layer):
+    placed, x, right = layer
+    kept = np.zeros_like(right)
+    kept.flags.writeable = False
+    words = np.zeros(1280, ">i4")
+    for given, message in (
+        ((x, kept), "out is read-only"),
+        ((np.ma.masked_array(x),), "x is a masked array"),
+        ((words,), "x has elements of the other byte order"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            placed(*given)
+    assert not kept.any()
+
+
 def test_weights_and_devices_that_do_not_fit_are_refused():
     _, weights, requants = _operands()
     kernel = _kernel(LAYERS[0])

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from subbyte.errors import InvalidInput
+from subbyte.errors import InvalidInput, Unsupported
 from subbyte.numerics import quantize, random_output, random_values, reference
 from subbyte.workload import ConvWorkload, Precision
 
@@ -120,3 +120,30 @@ def test_what_does_not_fit_the_types_is_refused(torch, make):
         type(layer)(np.zeros((8, 8, 1, 1), np.int8), requant, (1, 2, 2), arch=ARCH)
     with pytest.raises(InvalidInput, match="weight"):
         type(layer)(np.full((8, 8, 1, 1), 100, np.int8), None, (1, 2, 2), precision="w4a8:signed.unsigned", arch=ARCH)
+
+
+def test_what_is_no_plain_tensor_or_layer_is_refused(torch, make):
+    layer, x, _ = make("w8a8:signed.signed")
+    kind, nn, given = type(layer), torch.nn, _nchw(torch, x)
+    float_layer = kind.from_float
+    scales = {"input_scale": 1.0, "output_scale": 1.0, "arch": ARCH}
+    for call, message in (
+        (lambda: layer(x), "x is a ndarray: must be a dense torch tensor"),
+        (lambda: layer(given.float().to_sparse()), "x is a sparse tensor"),
+        (lambda: kind(torch.zeros(8, 8, 1, 1), None, (1, 2, 2)), "weight is torch.float32: must be torch.int8"),
+        (lambda: float_layer(nn.ConvTranspose2d(8, 8, 3), (1, 4, 4), **scales), "is a ConvTranspose2d: must be a"),
+        (lambda: float_layer(nn.Conv2d(8, 8, 3), (1, 4, 4), sample=torch.zeros(1, 3, 4, 4)), r"must be a tensor \[N,8"),
+        (lambda: torch.ops.subbyte.unpack(layer.weight, [2, 4], "nhwcnc", ARCH, "int8"), "shape has 2 sizes"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            call()
+    with pytest.raises(Unsupported, match="precision w2a2: a module takes and gives 4 or 8 bits"):
+        kind(np.zeros((8, 8, 1, 1), np.int8), None, (1, 2, 2), precision="w2a2", arch=ARCH)
+
+
+def test_thresholds_stay_exact_in_a_network_of_half_precision(torch, make):
+    layer = make("w8a8:signed.signed")[0]
+    real = torch.randn(2, 40, 4, 5, generator=torch.Generator().manual_seed(0)) * 30
+    right = layer(real.half())
+    assert torch.equal(torch.nn.Sequential(layer).half()(real.half()), right)
+    assert layer.thresholds.dtype == torch.float32

@@ -86,9 +86,9 @@ def add_workloads_argument(parser: argparse.ArgumentParser, nargs: str = "+") ->
 def add_sparsity_argument(parser: argparse.ArgumentParser) -> None:
     """``--sparsity``: what :func:`take_sparsity` gives the workloads."""
     text = (
-        "of the weights: 2:4 = of four neighbouring input channels two at most are not 0; blocks:0.25 = of the blocks "
-        "of 64 filters x 32 channels of a tap a quarter are not 0; condense = zeros anywhere in both operands, found "
-        "by the kernel; default dense"
+        "zeros of the weights: 2:4 = at most two of four neighbouring input channels are nonzero; blocks:0.25 = a "
+        "quarter of the blocks of 64 filters x 32 channels of a tap are nonzero; condense = zeros anywhere in both "
+        "operands, found by the kernel; default dense"
     )
     parser.add_argument("--sparsity", metavar="KIND", type=_sparsity, default="dense", help=text)
 

@@ -82,13 +82,13 @@ def add_parser(subparsers: Any) -> None:
     add_sparsity_argument(parser)
     parser.add_argument("--densities", metavar="D,D,...", type=densities,
                         help="with --sparsity condense: shares of both operands' values that are not 0")  # fmt: skip
-    text = "measure the kernels of this bundle instead of building some; may be repeated, replaces WORKLOAD"
+    text = "measure the kernels of this bundle instead of building any; may be repeated, replaces WORKLOAD"
     parser.add_argument("--bundle", action="append", default=[], metavar="DIR", help=text)
     parser.add_argument("--device", type=natural_number, default=0, metavar="N", help="GPU number (default 0)")
     parser.add_argument("--out", metavar="FILE", help="also write the record, with every sample, to this JSON file")
-    parser.add_argument("--from", metavar="FILE", dest="record", type=Path, help="print this record, measure nothing")
+    parser.add_argument("--from", metavar="FILE", dest="record", type=Path, help="print this record; measures nothing")
     parser.add_argument("--plan-seconds", type=seconds, default=40.0, metavar="S",
-                        help="time to spend on the plans of one cuDNN graph (default 40)")  # fmt: skip
+                        help="time limit for the plans of one cuDNN graph (default 40)")  # fmt: skip
     parser.add_argument("--no-graph-api", action="store_true", help="measure cuDNN only through PyTorch")
 
 

@@ -195,7 +195,7 @@ def _add_speed(parsers: Any) -> None:
         "subbyte explain speed resnet50.stage2@8",
     )
     add_workload_argument(parser, DEFAULT_WORKLOAD)
-    parser.add_argument("--gpu", default="NVIDIA H200", help="GPU whose measured peaks count (default NVIDIA H200)")
+    parser.add_argument("--gpu", default="NVIDIA H200", help="GPU whose measured peaks are used (default NVIDIA H200)")
 
 
 def _duplicates(args: argparse.Namespace) -> Said:

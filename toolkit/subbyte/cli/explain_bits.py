@@ -24,7 +24,7 @@ def _add_bits(commands: Any) -> None:
     )
     add_workload_argument(parser, DEFAULT_WORKLOAD)
     parser.add_argument("--at", metavar="P,Q", default="0,0", help="output pixel (default 0,0, a corner)")
-    parser.add_argument("--seed", metavar="N", type=seed, default=0, help="of the random operands (default 0)")
+    parser.add_argument("--seed", metavar="N", type=seed, default=0, help="seed of the random operands (default 0)")
     for name, meaning in (("image", "image"), ("channel", "output channel")):
         parser.add_argument(f"--{name}", metavar="N", type=natural_number, default=0, help=f"{meaning} (default 0)")
 

@@ -76,7 +76,7 @@ def _add_export(parts: Any) -> None:
 
 def _add_import(parts: Any) -> None:
     parser = command_parser(
-        parts, "import", "A landscape from a Kernel Tuner cache, a T4 file or a CSV table, also of a foreign kernel.",
+        parts, "import", "A landscape from a Kernel Tuner cache, a T4 file or a CSV table, of any kernel.",
         "subbyte landscape import cache.json.gz -o convolution.json.gz",
     )  # fmt: skip
     parser.add_argument("file", metavar="FILE", help="what to read, compressed or not")
@@ -84,8 +84,8 @@ def _add_import(parts: Any) -> None:
     parser.add_argument(
         "--format", metavar="FORMAT", default="auto", help="kernel-tuner, t4 or csv; default: by content"
     )
-    parser.add_argument("--kernel", metavar="NAME", help="name of the kernel, where the file does not say")
-    parser.add_argument("--device", metavar="NAME", help="name of the GPU, where the file does not say")
+    parser.add_argument("--kernel", metavar="NAME", help="name of the kernel, if the file does not give it")
+    parser.add_argument("--device", metavar="NAME", help="name of the GPU, if the file does not give it")
     text = "time (as the file has it) or median of the samples but the first; default time"
     parser.add_argument("--statistic", metavar="NAME", default="time", help=text)
     parser.add_argument("--like", metavar="LANDSCAPE", help="CSV: kernel, device and space are those of this landscape")
@@ -94,14 +94,14 @@ def _add_import(parts: Any) -> None:
 def _add_record(parts: Any) -> None:
     parser = command_parser(
         parts, "record",
-        "Build every valid configuration, measure each, write the landscape. Continues where it stopped.",
+        "Build and measure every valid configuration, and write the landscape. Continues where it stopped.",
         "subbyte landscape record resnet50.stage2@8 --space extended --device 0,1 -o stage2.json.gz",
     )  # fmt: skip
     add_workload_argument(parser)
     parser.add_argument("--build-only", metavar="DIR", help="only build into DIR; measure it on another machine")
     parser.add_argument("-o", "--output", metavar="FILE", help="landscape file, ending in .json.gz")
     parser.add_argument("--space", metavar="KIND", help=f"{kind_list()}; default that of the layer")
-    text = "GPU numbers with commas between; kernels are measured on all of them at the same time (default 0)"
+    text = "GPU numbers, comma-separated; kernels are measured on all of them at the same time (default 0)"
     parser.add_argument("--device", metavar="N,...", default="0", help=text)
     text = "stop after this many seconds; the same command continues later"
     parser.add_argument("--limit", metavar="SECONDS", type=seconds, help=text)
@@ -132,9 +132,9 @@ def _add_assemble(parts: Any) -> None:
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
-    text = "landscape file, or a folder for one of its usual name (default: its usual name, here)"
+    text = "landscape file, or a folder (default name: the usual one, in the current folder)"
     parser.add_argument("-o", "--output", metavar="FILE", help=text)
-    parser.add_argument("--force", action="store_true", help="write over a landscape file that is there")
+    parser.add_argument("--force", action="store_true", help="overwrite an existing landscape file")
 
 
 def _list(args: argparse.Namespace) -> int:

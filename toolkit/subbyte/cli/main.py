@@ -17,17 +17,17 @@ from subbyte.streams import flush, say
 
 COMMANDS = {
     "doctor": "what this machine can do: GPU, driver, compilers, native or emulated instructions",
-    "workloads": "names, shapes and operations of the convolutions",
+    "workloads": "names, shapes and operations of convolutions",
     "explain": "a technique as numbers: tiling, duplicates, packing, layout, fragments, taps, speed, ...",
     "sparse": "the dual-side sparse Tensor Core: its function, its cycle model, networks; no GPU has it",
     "network": "networks of few bits, from pixels to logits: list, show, run, bench, train",
     "build": "a kernel as TIRx, CUDA, PTX, SASS or cubin; needs no GPU",
-    "run": "run a kernel and check its output; emulated where there is no GPU",
-    "tune": "search the best configuration",
+    "run": "run a kernel and check its output; emulated without a GPU",
+    "tune": "search for the best configuration",
     "records": "what your own searches found: list, show, export, import, forget",
     "race": "strategies compared on recorded landscapes",
     "landscape": "measure every configuration of a space once, read and exchange such files",
-    "bench": "side by side with cuDNN on this GPU",
+    "bench": "compare with cuDNN on this GPU",
     "lab": "JupyterLab on the first notebook",
 }
 """Command -> one line of help. ``subbyte.cli.<command>`` has ``add_parser(subparsers)`` and ``run(args) -> int``."""

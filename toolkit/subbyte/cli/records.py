@@ -26,19 +26,19 @@ def add_parser(subparsers: Any) -> None:
         epilog="example:\n  subbyte records list resnet50.stage2@8",
     )
     parts = parser.add_subparsers(dest="part", metavar="PART", title="parts", required=True)
-    _part(parts, "list", "A line for each record, the fastest of a workload first.", "subbyte records list")
+    _part(parts, "list", "One line per record, the fastest of each workload first.", "subbyte records list")
     _part(parts, "show", "Everything that is known about records, and which of them `compile` takes on this machine.",
           "subbyte records show resnet50.stage2@8")  # fmt: skip
     exporting = _part(parts, "export", "Write records to a file of JSON lines.", "subbyte records export mine.jsonl",
                       "FILE")  # fmt: skip
-    exporting.add_argument("--force", action="store_true", help="write over a file that is there")
+    exporting.add_argument("--force", action="store_true", help="overwrite an existing file")
     importing = command_parser(
         parts, "import", "Take over the records of a file: all, or with a damaged line none. Of two of the same kernel "
         "the better one stays.", "subbyte records import mine.jsonl",
     )  # fmt: skip
     importing.add_argument("file", metavar="FILE", help="a file that `subbyte records export` wrote")
     _store_argument(importing)
-    forgetting = _part(parts, "forget", "Remove records; says which. Nothing is asked.",
+    forgetting = _part(parts, "forget", "Remove records and print which; does not ask for confirmation.",
                        "subbyte records forget resnet50.stage2@8")  # fmt: skip
     forgetting.add_argument("--all", action="store_true", help="remove every record")
 

@@ -45,7 +45,7 @@ def add_parser(subparsers: Any) -> None:
     add_config_arguments(parser, "auto")
     parser.add_argument("--output", metavar="TYPE", help=OUTPUT_HELP)
     parser.add_argument("--device", default="auto", help="auto (a GPU, else the CPU), cuda:0, or emulator")
-    parser.add_argument("--seed", type=seed, default=0, help="of the random operands (default 0)")
+    parser.add_argument("--seed", type=seed, default=0, help="seed of the random operands (default 0)")
     parser.add_argument("--density", metavar="D", type=density, help="share of the operands' values that are not 0")
     parser.add_argument("--save", metavar="FILE.npz", type=Path, help="operands, parameters and output")
     parser.add_argument("--no-time", action="store_true", help="check only")

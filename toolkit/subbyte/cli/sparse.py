@@ -44,14 +44,14 @@ def run(args: argparse.Namespace) -> int:
 
 def _add_function(parts: Any) -> None:
     one = command_parser(
-        parts, "encode", "A random matrix, or one of a file, as two-level bitmap.",
+        parts, "encode", "A random matrix, or one from a file, as a two-level bitmap.",
         "subbyte sparse encode --shape 64x48 --density 0.1",
     )  # fmt: skip
     one.add_argument("--shape", metavar="MxK", help="rows and columns (default 64x64)")
     one.add_argument("--density", metavar="D", help="non-zeros, 0 to 1 (default 0.3)")
     one.add_argument("--file", metavar="FILE.npy", help="encode this matrix instead")
     one.add_argument("--side", default="columns", help="columns (left operand, default) or rows (right operand)")
-    _add_values(one, "int4 (default), int8 or fp16; of a file what its dtype says")
+    _add_values(one, "int4 (default), int8 or fp16; for a file, its dtype decides")
     one = command_parser(
         parts, "spgemm", "A product of two random sparse matrices, checked, with every instruction counted.",
         "subbyte sparse spgemm --shape 64x64x64 --density 0.3,0.2 --trace",
@@ -89,7 +89,7 @@ def _add_model(parts: Any) -> None:
         parts, "network", f"All layers of a network: dense, weight, activation, dual. {_MODEL}",
         "subbyte sparse network vgg16@1 --profile photos+magnitude80",
     )  # fmt: skip
-    text = "vgg16, resnet18, resnet50, alexnet, maskrcnn, bert or lstm, with @ and a batch"
+    text = "vgg16, resnet18, resnet50, alexnet, maskrcnn, bert or lstm, optionally with @ and a batch"
     one.add_argument("network", metavar="NETWORK", help=text)
     _add_densities(one, None)
     one.add_argument("--profile", metavar="P", help="ACTIVATIONS+WEIGHTS (photos+magnitude80) or FILE.npz by layer")
@@ -121,7 +121,7 @@ def _add_values(parser: argparse.ArgumentParser, kinds: str) -> None:
 
 
 def _add_seed(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--seed", metavar="N", type=_seed, default=0, help="of what is random (default 0)")
+    parser.add_argument("--seed", metavar="N", type=_seed, default=0, help="random seed (default 0)")
 
 
 def _add_densities(parser: argparse.ArgumentParser, default: str | None) -> None:

@@ -1,4 +1,4 @@
-"""``subbyte tune``: search the best configuration, on this GPU or on recorded landscapes."""
+"""``subbyte tune``: search for the best configuration, on this GPU or on recorded landscapes."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def add_parser(subparsers: Any) -> None:
     parser = command_parser(
         subparsers,
         "tune",
-        "Search the best configuration of each workload, or of all layers of a network. Ctrl-C keeps the best so far; "
-        "--log survives a crash.",
+        "Search for the best configuration of each workload, or of all layers of a network. Ctrl-C keeps the best so "
+        "far; --log survives a crash.",
         "subbyte tune resnet50.stage2@8 --trials 200 --seed 1 --log stage2.jsonl",
     )
     parser.epilog = (
@@ -62,9 +62,9 @@ def add_parser(subparsers: Any) -> None:
         metavar="N",
         type=positive,
         default=8,
-        help="configurations the strategy is asked for at a time (default 8)",
+        help="configurations requested from the strategy at a time (default 8)",
     )
-    add("--log", metavar="FILE", help="append every result to FILE; several workloads get a file each")
+    add("--log", metavar="FILE", help="append every result to FILE; several workloads get one file each")
     add("--resume", action="store_true", help="continue an existing log")
     add("--report", metavar="FILE.html", help="write a page with every curve, configuration and failure")
     add("--device", metavar="N", default="0", help="GPU number, several (0,1: side by side) or any; default 0")
@@ -72,7 +72,7 @@ def add_parser(subparsers: Any) -> None:
     add("--top-k", metavar="N", type=natural_number,
         help="top-k re-measurement: the N fastest again, side by side (default 5; made-up times: 0)")  # fmt: skip
     add("--finalists", dest="top_k", type=natural_number, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
-    add("--store", metavar="FILE", help="where the best is remembered (default: the usual store; off: nowhere)")
+    add("--store", metavar="FILE", help="where the best is stored (default: the usual store; off: nowhere)")
     add("--landscape", metavar="FILE", help="replay this landscape (a file or a shipped name)")
     add("--space", metavar="KIND",
         help=f"{kind_list()}; default that of the layer: paper, of bit planes bits, with --sparsity that of kernels "

@@ -14,6 +14,7 @@ import numpy as np
 from subbyte.errors import InvalidInput, shown
 from subbyte.gpu.arrays import library_of
 from subbyte.gpu.seen import CUDA, HOST, Seen
+from subbyte.numerics.int4 import without_mask
 
 _DEFAULTS = 2
 """The largest of the numbers that name default streams: 0 and 1 the legacy one, 2 that of the thread."""
@@ -112,6 +113,8 @@ class _Numpy(_Plain):
     name = "numpy"
 
     def look(self, array: Any, name: str, stream: int) -> Seen:
+        if not without_mask(array, name).dtype.isnative:
+            raise InvalidInput(f"{name} has elements of the other byte order: make them this machine's with .astype")
         return Seen(array.ctypes.data, array.shape, array.dtype.name, HOST, array.flags.c_contiguous)
 
     def empty(self, shape: tuple[int, ...], dtype: str, like: Any, stream: int) -> tuple[Any, int]:

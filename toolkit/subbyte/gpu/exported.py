@@ -134,7 +134,8 @@ class Foreign:
 
     def look(self, array: Any, name: str, stream: int) -> Seen:
         """What an array is; ``stream`` waits for the work that fills it."""
-        view = view_of(array, name, stream or _DEFAULT_STREAM)
+        host = hasattr(array, "__dlpack_device__") and int(array.__dlpack_device__()[0]) != CUDA
+        view = view_of(array, name) if host else view_of(array, name, stream or _DEFAULT_STREAM)
         if view.dtype is None:
             raise InvalidInput(f"{name} has elements of a type that NumPy does not know: must be int8 or 32-bit words")
         ordinal = HOST if view.device_id < 0 or not view.is_device_accessible else int(view.device_id)

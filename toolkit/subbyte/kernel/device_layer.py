@@ -129,6 +129,8 @@ class DeviceLayer:
             result, address = library.empty(shape, dtype, x, queue)
         else:
             held = borrowed(out, "out").look(out, "out", queue)
+            if not getattr(getattr(out, "flags", None), "writeable", True):
+                raise InvalidInput("out is read-only: give an array that can be written")
             result, address = out, self._checked_out(held, shape, dtype, words_out)
         memory, base = library.empty((workspace,), "uint8", x, queue) if workspace else (None, 0)
         base += -base % _SLOT

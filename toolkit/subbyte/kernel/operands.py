@@ -28,7 +28,7 @@ from subbyte.numerics import (
     to_nhwcnc,
 )
 from subbyte.numerics.arrays import Words, check_array
-from subbyte.numerics.float_requant import BINADES_UP, LARGEST_PRODUCT, LEAST_BEGUN, LINE_SCALE_LOG2
+from subbyte.numerics.float_requant import LARGEST_PRODUCT, LINE_SCALE_LOG2
 from subbyte.numerics.fusion import ADDED, Fusion
 from subbyte.numerics.layout import BLOCK_WORDS
 from subbyte.numerics.pixel_blocks import BlockForm
@@ -152,9 +152,7 @@ def fast_words(form: str, workload: ConvWorkload, requant: Requantization) -> ND
     if begun := _BEGUN.match(form):
         return begun_words(requant, padded, int(begun[1]), terms, int(begun[2]))
     if form.startswith(FLOAT):
-        words = float_words(requant, padded, int(form.removeprefix(FLOAT).removesuffix(BINADES_UP)), terms)
-        far = words is None or not form.endswith(BINADES_UP) or (words[0] >= LEAST_BEGUN).all()
-        return words if far else None
+        return float_words(requant, padded, int(form.removeprefix(FLOAT)), terms)
     return requant.fixed_words(padded, int(form.removesuffix(ADDED).removeprefix("fixed")))
 
 

@@ -176,7 +176,7 @@ class Network:
 
     @checked
     def timeline(self, arch: str = "sm_90a") -> NetworkTimeline:
-        """What each layer computes and moves, and how long that takes at least. No GPU is needed."""
+        """What each layer computes and moves, and the least time that takes. No GPU is needed."""
         from subbyte.networks.timeline import timeline
 
         return timeline(self, arch)

@@ -1,4 +1,4 @@
-"""A network as a timeline: what each layer computes and moves, and how long that takes at least."""
+"""A network as a timeline: what each layer computes and moves, and the least time that takes."""
 
 from __future__ import annotations
 

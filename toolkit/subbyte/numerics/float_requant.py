@@ -47,12 +47,6 @@ LEAST_PITCH = 2.0**-7
 MOST_SUM = (1 << 31) - 2
 LINE_SCALE_LOG2 = 4
 """What sums of bit products are multiplied by, as a power of 2: room between them for the steps of a line."""
-BINADES_UP = "far"
-"""Behind the name of a form in which what is added to a sum is far above the denormal numbers."""
-LEAST_BEGUN = 1 << 27
-"""The least such bit pattern: 2^-111, of which 2^-134 is a unit in the last place."""
-MOST_TINY = 1 << 10
-"""Denormal numbers, in units of 2^-149, that change no number of that size."""
 _LEVELS = 15
 _MANTISSA = 23
 _BINADE = 1 << _MANTISSA

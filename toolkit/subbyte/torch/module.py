@@ -9,9 +9,9 @@ import torch
 from numpy.typing import NDArray
 
 from subbyte.arguments import number, one_of, whole
-from subbyte.errors import InvalidInput
+from subbyte.errors import InvalidInput, Unsupported
 from subbyte.kernel.choose import compile as compile_kernel
-from subbyte.kernel.convert.build import thresholds
+from subbyte.kernel.convert.build import convertible, thresholds
 from subbyte.kernel.execute import device_arch
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.operands import check_channels
@@ -43,7 +43,8 @@ class Conv2d(torch.nn.Module):
     ``w8a8:signed.signed`` and ``w8a8:signed.unsigned`` (int8 weights with int8 or uint8 activations),
     ``w4a8:signed.unsigned``, and with a zero point z such as ``w8a8:signed.offset-z37``: values are codes 0..255 less
     z, -37..218, and 0 lies beyond the border. Values in and out have the type's dtype: int8; uint8 of uint8; int16 of
-    most 8-bit types with a zero point. ``gives`` may name it. The requantization must give the output's type.
+    most 8-bit types with a zero point. ``gives`` may name it. The requantization must give the output's type. Groups
+    are one layer for each, joined with ``torch.cat``, or dense weights with zeros between them: both are exact.
 
     Values of further sizes (N, H, W) are taken too: the first call with one builds a kernel and packs the weights for
     it, or shares the words where both kernels read the same. Words are always those of ``input_size``.
@@ -86,7 +87,7 @@ class Conv2d(torch.nn.Module):
             "precision": types,
         }  # fmt: skip
         self._further: dict[tuple[object, ...], Conv2d] = {}
-        self.gives = _given(gives, types, requant is None)
+        self.gives = _given(gives, types)
         if input_scale is not None:
             number(input_scale, "input_scale", positive=True)
         if gives == "float":
@@ -152,6 +153,9 @@ class Conv2d(torch.nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Words int32, or values [N,C,H,W], in; what ``gives`` says out."""
+        if not isinstance(x, torch.Tensor) or x.layout is not torch.strided:
+            found = "sparse tensor" if isinstance(x, torch.Tensor) else type(x).__name__
+            raise InvalidInput(f"x is a {found}: must be a dense torch tensor")
         if x.dtype != torch.int32:
             wl = self.workload
             if tuple(x.shape) != (wl.n, wl.c, wl.h, wl.w):
@@ -197,6 +201,14 @@ class Conv2d(torch.nn.Module):
                 setattr(found, name, mine)
         return found
 
+    def _apply(self, fn: Any, recurse: bool = True) -> Conv2d:
+        """Thresholds stay float32 where a whole network is made float16 or bfloat16: they are exact."""
+        before = self.thresholds
+        super()._apply(fn, recurse)
+        if before is not None and self.thresholds is not None and self.thresholds.dtype != before.dtype:
+            self.thresholds = before.to(self.thresholds.device)
+        return self
+
     def get_extra_state(self) -> str:
         """The kernel that the buffers are packed for: ``state_dict`` keeps it beside them."""
         return self.kernel
@@ -216,19 +228,25 @@ class Conv2d(torch.nn.Module):
 
 def _weights(weight: Any) -> NDArray[np.int8]:
     """int8 [K,R,S,C] of weights [K,C,R,S]. Raises InvalidInput."""
+    if isinstance(weight, torch.Tensor) and weight.dtype != torch.int8:
+        raise InvalidInput(f"weight is {weight.dtype}: must be torch.int8 values; from_float takes a float layer")
     given = weight.detach().cpu().numpy() if isinstance(weight, torch.Tensor) else np.asarray(weight)
     if given.ndim != 4:
         raise InvalidInput(f"weight has shape {list(given.shape)}: expected four dimensions, [K,C,R,S]")
     return np.ascontiguousarray(given.transpose(0, 2, 3, 1))
 
 
-def _given(gives: str | None, types: Precision, sums: bool) -> str:
-    """What a layer gives: ``packed``, ``float``, or the dtype of its values. Raises InvalidInput."""
+def _given(gives: str | None, types: Precision) -> str:
+    """What a layer gives: ``packed``, ``float``, or the dtype of its values. Raises InvalidInput, Unsupported for types
+    whose values are not converted on a device."""
+    if not (convertible(types.activations.dense) and convertible(types.output.dense)):
+        raise Unsupported(f"precision {types.text}: a module takes and gives 4 or 8 bits, signed or unsigned, with or "
+                          "without a zero point; subbyte.conv2d takes other types")  # fmt: skip
     dtype = types.output.dense.dtype
     if gives is None:
         return dtype
     one_of(gives, "gives", GIVES)
-    if gives not in ("packed", "float", dtype) and not sums:
+    if gives not in ("packed", "float", dtype):
         raise InvalidInput(f"gives={gives!r}: {types.output} values are given as packed, {dtype} or float")
     return gives
 

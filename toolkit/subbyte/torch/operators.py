@@ -211,6 +211,7 @@ def _unpack(
     key = (form, arch, element, *shape, device, operand)
     ready = _ready.get(key)
     if ready is None:
+        _require(len(shape) == 4, f"shape has {len(shape)} sizes: must be [N,H,W,C]")
         n, h, w, c = shape
         conversion = unpacking(form, (n, h, w, c), arch, element, operand_named(operand))
         ready = _Ready(_load(conversion, device), (prod(conversion.launch.arguments[0].shape),), tuple(shape), VECTOR)

@@ -46,6 +46,10 @@ def quantized(
 ) -> Quantized:  # fmt: skip
     """See :meth:`Conv2d.from_float`."""
     weight, bias = folded(convolution, norm)
+    if sample is not None and not (isinstance(sample, torch.Tensor) and sample.dim() == 4
+                                   and sample.shape[1] == convolution.in_channels):  # fmt: skip
+        found = list(sample.shape) if isinstance(sample, torch.Tensor) else type(sample).__name__
+        raise InvalidInput(f"sample is {found}: must be a tensor [N,{convolution.in_channels},H,W]")
     if (input_scale is None or output_scale is None) and sample is None:
         raise InvalidInput("input_scale and output_scale are needed, or a sample of the input to observe them on")
     if sample is not None and input_scale is None:
@@ -78,6 +82,8 @@ def _observed(convolution: torch.nn.Conv2d, norm: Any, relu: bool, sample: torch
 
 def one_size(convolution: torch.nn.Conv2d) -> tuple[int, int, int]:
     """Padding, stride and dilation of a convolution. Raises Unsupported for what no kernel has."""
+    if not isinstance(convolution, torch.nn.Conv2d):
+        raise InvalidInput(f"convolution is a {type(convolution).__name__}: must be a torch.nn.Conv2d")
     found = []
     for name in ("padding", "stride", "dilation"):
         sizes = getattr(convolution, name)

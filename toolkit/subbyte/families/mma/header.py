@@ -7,7 +7,7 @@ from pathlib import Path
 from subbyte.families.base import ExportParts
 from subbyte.families.mma.operand_sizes import BLOCK_WORDS
 from subbyte.families.mma.plan import Plan
-from subbyte.families.shared.header.bytes import byte_parts
+from subbyte.families.shared.header.bytes import Zero, byte_parts
 from subbyte.workload.conv import CHANNEL_BLOCK
 from subbyte.workload.coverage import four_bits_alone
 
@@ -39,5 +39,6 @@ def _of_bytes(plan: Plan) -> ExportParts:
     if plan.tiles_together == 2:
         words |= {"upper": " + k / 8 % 2 * 4", "of_two_tiles": _TWO_TILES}
     shape = (w.channel_blocks, w.r * w.s, groups, BLOCK_WORDS, plan.vector)
+    zero = Zero(plan.zero_point, plan.atom.scale_log2, plan.filters)
     text = (_HERE / "byte_weights.h").read_text(encoding="utf-8")
-    return byte_parts(plan, text, shape, words, plan.filters, {"WEIGHT_VECTOR": plan.vector})
+    return byte_parts(plan, text, shape, words, zero, {"WEIGHT_VECTOR": plan.vector})

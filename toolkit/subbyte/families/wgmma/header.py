@@ -7,7 +7,7 @@ from math import prod
 from pathlib import Path
 
 from subbyte.families.base import ExportParts
-from subbyte.families.shared.header.bytes import byte_parts
+from subbyte.families.shared.header.bytes import Zero, byte_parts
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.weights import ORDERS
 from subbyte.workload.conv import CHANNEL_BLOCK
@@ -40,7 +40,8 @@ def header_parts(plan: WgmmaPlan) -> ExportParts:
         shape = (*(size for _, size in axes), *fragment)
         text = (_HERE / "byte_weights.h").read_text(encoding="utf-8")
         more = {**words, **_order_in_fragment(plan, prod(shape))}
-        return byte_parts(plan, text, shape, more, plan.workload.padded_filters)
+        zero = Zero(plan.zero_point, plan.atom.scale_log2, plan.workload.padded_filters)
+        return byte_parts(plan, text, shape, more, zero)
     text = (_HERE / ("sparse/weights.h" if sparse else "weights.h")).read_text(encoding="utf-8")
     return ExportParts({"weights": text}, (*(size for _, size in axes), *fragment), words)
 

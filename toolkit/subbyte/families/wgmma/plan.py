@@ -17,7 +17,6 @@ from subbyte.families.wgmma.geometry import Index
 from subbyte.families.wgmma.listed import ListForm
 from subbyte.families.wgmma.memory import PIXEL_BYTES, WgmmaMemory
 from subbyte.families.wgmma.operands import output_blocks
-from subbyte.numerics.float_requant import BINADES_UP
 from subbyte.numerics.fusion import ADDED
 from subbyte.numerics.weight_blocks import allowed_blocks
 from subbyte.workload.conv import BATCH_GROUP, ceil_div
@@ -103,8 +102,7 @@ class WgmmaPlan(WgmmaMemory):
     @property
     def sums_begun(self) -> bool:
         """Sums begin with the parameter that is added to them."""
-        begun = self.knobs.early_parameters or self.knobs.begun_sums
-        return bool(begun) and self.output != SUMS and self.by_line
+        return bool(self.knobs.early_parameters) and self.output != SUMS and self.by_line
 
     @property
     def first_copies(self) -> int:
@@ -270,7 +268,7 @@ class WgmmaPlan(WgmmaMemory):
     def parameter_form(self) -> str:
         """Form of the requantization parameters."""
         if self.by_line:
-            return f"float{self.atom.scale_log2}" + (BINADES_UP if self.knobs.begun_sums else "")
+            return f"float{self.atom.scale_log2}"
         form = f"fixed{self.atom.scale_log2}" if self.requant == "fixed" else "general"
         return form if self.added is None else form + ADDED
 

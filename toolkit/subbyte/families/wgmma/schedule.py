@@ -65,8 +65,6 @@ class Schedule:
     """Weights stay in registers."""
     rows_ahead: int = 0
     """Weights of all kernel rows of a channel group are fetched ahead, not those of one loop body."""
-    begun_sums: int = 0
-    """Sums begin with what is added to them."""
     weights_ahead: int = 0
     late_parameters: int = 0
     early_parameters: int = 0

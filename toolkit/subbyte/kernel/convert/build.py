@@ -43,8 +43,9 @@ class Conversion:
             return conversion_kernel(self.plan)
 
         plan = self.plan
-        fields = plan.kind, plan.form, plan.shape, plan.element, plan.axes, plan.signed, plan.bits
-        fields += (plan.zero,) if plan.zero else ()
+        fields: list[object] = [plan.kind, plan.form, plan.shape, plan.element, plan.axes, plan.signed, plan.bits]
+        if plan.zero:
+            fields.append(plan.zero)
         return cached_text(f"a conversion of {plan.form}", "convert", fields, plan.arch, self.launch, emitted)
 
     @cached_property

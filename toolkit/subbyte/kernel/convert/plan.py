@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
+from subbyte.device.arch import arch as known_arch
 from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput, Unsupported
 from subbyte.kernel.convert.forms import Shape, StripsForm, WordForm, word_form
@@ -48,6 +49,7 @@ class ConversionPlan:
     zero: int = 0
 
     def __post_init__(self) -> None:
+        known_arch(self.arch)
         allowed: tuple[str, ...] = PACKED_FROM if self.kind == PACK else UNPACKED_TO
         if self.bits == 8:
             one = self.operand.dtype

@@ -21,7 +21,7 @@ TOPICS: dict[str, Topic[InfoRecord]] = {
         (
             Option("image", "row group of the instruction's tile, 0 (default) to 7", 0),
             Option("pixel", "of the tile, 0 (default) to 7", 0),
-            Option("seed", "of the random operands (default 0)", 0, "seed"),
+            Option("seed", "seed of the random operands (default 0)", 0, "seed"),
         ),
         tab="Planes",
         view="subbyte_widgets.plane_composition:PlaneComposition",

@@ -13,14 +13,14 @@ TOPICS: dict[str, Topic[InfoRecord]] = {
         condense_tiling,
     ),
     "condense": Topic(
-        "What tiles keep of a product whose operands have zeros anywhere, expected and counted on random ones.",
+        "What is left of a product in each tile when zeros are anywhere: expected, and counted on random operands.",
         "subbyte explain condense gemm4096 --density 0.05",
         KeptProducts,
         kept_products,
         (
             Option("density", "share of values that are not 0, of both operands, or of rows and columns: 0.05,0.2 "
                    "(default 0.05)", "0.05", "text", "D"),
-            Option("seed", "of the operands that are counted (default 0)", 0, "seed"),
+            Option("seed", "seed of the random operands (default 0)", 0, "seed"),
         ),
     ),
 }  # fmt: skip

@@ -7,13 +7,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 from pathlib import Path
-from typing import Any, Protocol
+from typing import NamedTuple
 
 from subbyte.errors import Unsupported
-from subbyte.families.base import ExportParts
+from subbyte.families.base import ExportParts, Plan
 from subbyte.families.shared.header import sections_of
 from subbyte.numerics.fusion import Fusion
-from subbyte.workload import ConvWorkload
 from subbyte.workload.operand import SIGNED, WORD_BITS, Operand
 from subbyte.workload.precision import SUMS
 
@@ -25,26 +24,20 @@ _CORRECTION = (
 )
 
 
-class Whole(Protocol):
-    """What plans have that multiply codes whole."""
+class Zero(NamedTuple):
+    """A zero point of activations, the power of two that sums are scaled by, and how many filters there are, padded."""
 
-    workload: ConvWorkload
-    layout: str
-    output: str
-    atom: Any
-
-    @property
-    def zero_point(self) -> int:
-        """That of the activations."""
-        ...
+    point: int
+    scale_log2: int
+    filters: int
 
 
 def byte_parts(
-    plan: Whole, weights: str, shape: tuple[int, ...], words: Mapping[str, str], filters: int,
+    plan: Plan, weights: str, shape: tuple[int, ...], words: Mapping[str, str], zero: Zero,
     defines: Mapping[str, int] | None = None,
 ) -> ExportParts:  # fmt: skip
     """What the header needs beside its family's ``weights``, of ``shape`` words, and ``words`` in that text; of a zero
-    point what the sums of each of so many ``filters`` begin with stands behind them. Raises Unsupported for a
+    point what the sums of each filter begin with stands behind them. Raises Unsupported for a
     residual."""
     w, types, texts = plan.workload, plan.workload.precision, sections_of(_HERE / "bytes.h")
     if Fusion.of(plan.output).added is not None:
@@ -60,14 +53,14 @@ def byte_parts(
         **_type("x", types.activations), **_type("w", types.weights), **_type("y", types.output),
         "correction_words": "", "sum": "", "add": "", "correction": "",
     }  # fmt: skip
-    if plan.zero_point:
+    if zero.point:
         base = prod(shape)
-        shape = (base + filters,)
-        text = _CORRECTION.replace("@base@", str(base)).replace("@x_zero@", str(plan.zero_point))
+        shape = (base + zero.filters,)
+        text = _CORRECTION.replace("@base@", str(base)).replace("@x_zero@", str(zero.point))
         found |= {
-            "sum": _SUM, "add": _ADD, "correction": text.replace("@scale_log2@", str(plan.atom.scale_log2)),
+            "sum": _SUM, "add": _ADD, "correction": text.replace("@scale_log2@", str(zero.scale_log2)),
             "correction_words": "\n * Behind them stands, for each filter, what its sums begin with: minus the zero "
-                                f"point {plan.zero_point} times\n * the sum of its weights.",
+                                f"point {zero.point} times\n * the sum of its weights.",
         }  # fmt: skip
     return ExportParts(sections, shape, {**found, **words}, dict(defines or {}))
 

@@ -22,7 +22,6 @@ from subbyte.families.wgmma.emit.block import Block
 from subbyte.families.wgmma.emit.exchange import exchange
 from subbyte.families.wgmma.emit.pack_shared import store_through_shared
 from subbyte.families.wgmma.memory import GROUP_BYTES, GROUP_PIXELS
-from subbyte.numerics.float_requant import MOST_TINY
 from subbyte.tirx import added
 from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, every, loop, registers, when
@@ -41,7 +40,7 @@ def epilogue(block: Block, sums: Any, row: Any, count: Any, m_iteration: Any, ow
     if plan.knobs.cluster_split_k > 1:
         pixels = plan.exchange_pixels
         sums, first_pixel = exchange(block, sums)
-    if plan.parameter_channels and own is None and not plan.sums_begun:
+    if plan.parameter_channels and own is None:
         block.wait(block.parameters_barrier, T.uint32(0))
     target.store(sums, first_pixel, pixels)
 
@@ -49,18 +48,6 @@ def epilogue(block: Block, sums: Any, row: Any, count: Any, m_iteration: Any, ow
 def channel_of_thread(block: Block, m_iteration: Any) -> Any:
     """The first of a thread's two neighbouring channels, among those of the block."""
     return (m_iteration * block.plan.knobs.consumers_m + block.m) * 64 + block.member // 32 * 16 + block.lane // 4 * 2
-
-
-def begin_sums(block: Block, sums: Any, m_iteration: Any) -> None:
-    """Let sums begin with what the epilogue would add to them. Each register gets another denormal number on top, too
-    small to change it, or the compiler would compute one of them and copy it, by the instructions of an integer
-    addition, which take three times as long beside wgmma."""
-    first = block.plan.parameter_base // 4 + channel_of_thread(block, m_iteration)
-    channels = [bind("begin", T.reinterpret("float32", block.shared[first + parity])) for parity in range(2)]
-    for i in range(block.plan.accumulators):
-        pixel, parity, image = i // 4, i // 2 % 2, i % 2
-        tiny = T.reinterpret("float32", T.uint32(1 + (2 * pixel + image) % MOST_TINY))
-        T.buffer_store(sums, T.reinterpret("uint32", channels[parity] + tiny), [i])
 
 
 class Target:

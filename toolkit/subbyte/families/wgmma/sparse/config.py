@@ -29,17 +29,7 @@ class SparseConfig(PipelineConfig):
         default=0, always=True,
     )  # fmt: skip
 
-    begun: int = knob(
-        "bg", whole(0, 1),
-        "1 = sums begin with what the epilogue would add to them, which is written by additions in floating point: "
-        "beside wgmma they take a third of the time of integer ones",
-        default=0,
-    )  # fmt: skip
-
     @property
     def schedule(self) -> Schedule:
         """The same choices as geometry, memory and emitter ask for them."""
-        return replace(
-            super().schedule, sparse=1, resident=int(self.resident == 1), rows_ahead=int(self.resident == 2),
-            begun_sums=self.begun,
-        )  # fmt: skip
+        return replace(super().schedule, sparse=1, resident=int(self.resident == 1), rows_ahead=int(self.resident == 2))

@@ -7,7 +7,6 @@ from subbyte.families.wgmma.pipeline import rules as pipeline
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.workload import ConvWorkload
 from subbyte.workload.coverage import four_bits_alone
-from subbyte.workload.precision import SUMS
 
 PATTERN = (2, 4)
 
@@ -56,16 +55,7 @@ def resident(plan: WgmmaPlan) -> str | None:
     return None
 
 
-def begun(plan: WgmmaPlan) -> str | None:
-    """Sums that begin with what is added to them are rounded by one line."""
-    if plan.knobs.begun_sums and plan.zero_point:
-        return "zero points: sums begin with one parameter, without what a zero point adds; leave begun at 0"
-    if plan.knobs.begun_sums and plan.output == SUMS:
-        return "same program: nothing is added to raw sums; leave begun at 0"
-    return None
-
-
 RULES: tuple[rules.Rule, ...] = (
-    weights, meaningless, channels, resident, begun, *pipeline.RULES,
+    weights, meaningless, channels, resident, *pipeline.RULES,
 )  # fmt: skip
 """In the order they are asked."""

@@ -26,7 +26,7 @@ def topics_of(family: str) -> dict[str, Topic[InfoRecord]]:
             (
                 Option("image", "of the first group, 0 (default) to 7", 0),
                 Option("pixel", "of the first block's tile (default 0)", 0),
-                Option("seed", "of the random operands (default 0)", 0, "seed"),
+                Option("seed", "seed of the random operands (default 0)", 0, "seed"),
             ),
         ),
     }

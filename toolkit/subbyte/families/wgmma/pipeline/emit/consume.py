@@ -13,7 +13,7 @@ from typing import Any
 from tvm.script import tirx as T
 
 from subbyte.families.wgmma.emit.block import Block
-from subbyte.families.wgmma.emit.epilogue import begin_sums, epilogue
+from subbyte.families.wgmma.emit.epilogue import epilogue
 from subbyte.families.wgmma.emit.loops import loop_over
 from subbyte.families.wgmma.emit.multiply import unpacked, unpacked_half, wgmma
 from subbyte.families.wgmma.pipeline.emit.control import (
@@ -45,18 +45,13 @@ def consume(block: Block, fetch: Fetch, kind: type[Iteration]) -> None:
     stride = config.tile_rows * config.consumers_rows
     mine = bind("my_first_row", block.first_row + block.y * config.tile_rows)
     iterations = bind("passes", T.max(block.end_row - mine + (stride - 1), 0) // stride)
-    if plan.knobs.begun_sums and plan.sums_begun:
-        block.wait(block.parameters_barrier, T.uint32(0))
     whole = nullcontext(0) if plan.lone_iteration else loop("row_pass", iterations, T.serial)
     with whole as row_iteration:
         row = bind("row", mine + row_iteration * stride)
         count = bind("rows", T.min(T.int32(config.tile_rows), block.end_row - row))
         with loop("filter_pass", config.m_iterations, T.serial) as m_iteration:
-            begun = int(plan.sums_begun)
             with loop("i", config.tile_rows * config.tiles_m) as i:
-                T.buffer_store(started, T.uint32(begun), [i])
-            if begun:
-                begin_sums(block, accumulators, m_iteration)
+                T.buffer_store(started, T.uint32(0), [i])
             state = kind(
                 block, iterations, row_iteration, m_iteration, row, ready, fetch, accumulators, started, released, count
             )
