@@ -238,7 +238,8 @@ def test_what_a_gpu_would_be_given_and_asked_is_right(toy: str) -> None:
 
 def test_another_kind_of_space_is_named_in_the_refusal(toy: str) -> None:
     with pytest.raises(Unsupported, match="the toy family covers it: kind='toy'"):
-        tune(toy, "fake", trials=1)
+        tune(toy, "fake", trials=1, kind="paper")
+    assert tune(toy, "fake", trials=1).records[0].header["space"]["kind"] == "toy"
 
 
 def test_it_is_exported(toy: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
