@@ -1,10 +1,11 @@
 """Write the CUDA texts of what would be taken of layers, for a machine without TVM: what `times` measures.
 
-    python benchmarks/network sample OUT.jsonl.xz --layers heldout stages@24,40 [--most 4] [--drawn 8]
+    python benchmarks/network sample OUT.jsonl.xz --layers heldout stages@24,40 [--most 4] [--drawn 8] [--launches]
 
 ``--layers`` takes the words of ``layers.py``. Of each layer come
 first what ``subbyte.compile`` would take, then its next candidates; with ``--drawn`` as many more, drawn from what the
-search by the model looked at, so that the model also learns what is slow and what the compiler refuses.
+search by the model looked at, so that the model also learns what is slow and what the compiler refuses. With
+``--launches`` stand before them the two launches that ``subbyte.compile`` takes for a batch, where it takes two.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ from random import Random
 from benchmarks.network.layers import layers_of
 from benchmarks.shared.command import answering, parser_of
 from subbyte.device.arch import arch
+from subbyte.device.joined_text import joined
 from subbyte.errors import SubbyteError
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.family import WGMMA
 from subbyte.files import prove_writable, write_file
 from subbyte.kernel.build import cuda_text
 from subbyte.kernel.choose import best_known
+from subbyte.kernel.choose import compile as compile_kernel
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 
@@ -39,6 +42,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--layers", nargs="+", required=True)
     parser.add_argument("--most", type=int, default=4, help="configurations of a layer (default 4)")
     parser.add_argument("--drawn", type=int, default=0, help="further ones, drawn by a seed (default none)")
+    parser.add_argument("--launches", action="store_true", help="also two launches, where compile takes two")
     args = parser.parse_args(arguments)
     prove_writable(args.out)
     layers = layers_of(args.layers)
@@ -46,21 +50,27 @@ def main(arguments: Sequence[str]) -> int:
     import subbyte.tirx.lower  # noqa: F401 - loads TVM once; the processes are forked with it
 
     with ProcessPoolExecutor(min(os.cpu_count() or 1, len(layers)), get_context("fork")) as pool:
-        for layer, own in zip(layers, pool.map(texts, layers, repeat(args.most), repeat(args.drawn)), strict=True):
+        more = repeat(args.most), repeat(args.drawn), repeat(args.launches)
+        for layer, own in zip(layers, pool.map(texts, layers, *more), strict=True):
             lines += own
             print(f"{layer.spec}: {len(lines)} texts in all", flush=True)
     write_file(args.out, lzma.compress("".join(f"{line}\n" for line in lines).encode(), preset=3))
     return 0
 
 
-def texts(layer: ConvWorkload, most: int, drawn: int = 0) -> list[str]:
+def texts(layer: ConvWorkload, most: int, drawn: int = 0, launches: bool = False) -> list[str]:
     """The lines of a layer; what cannot be generated gives place to the next."""
     target, found = arch("sm_90a"), list[str]()
-    order = list(dict.fromkeys(_likeliest(layer)))
+    if launches:
+        taken = compile_kernel(layer, target)
+        if len(taken.parts) > 1:
+            text = joined([one.cuda for one in taken.parts])
+            found.append(json.dumps({"cell": layer.spec, "config": taken.key, "cuda": text}))
+    begun, order = len(found), list(dict.fromkeys(_likeliest(layer)))
     rest = order[most:]
     Random(layer.spec).shuffle(rest)
     for config in (*order[:most], *rest):
-        if len(found) == most + drawn:
+        if len(found) - begun == most + drawn:
             break
         try:
             text = cuda_text(WGMMA.plan(layer, config, target))

@@ -2,7 +2,8 @@
 
     python benchmarks/network times TEXTS.jsonl.xz OUT.json [--seconds 100] [--again 6 SECOND.json]
 
-A line of the texts has ``cell`` (a layer's spec), ``config`` (a configuration's key) and ``cuda``; the lines of a layer
+A line of the texts has ``cell`` (a layer's spec), ``config`` (a configuration's key; of two launches both, with the
+images of each) and ``cuda``; the lines of a layer
 are measured in their order, so that repeated ones give several rounds of turns. Every element of
 every output is compared with a reference that is computed on the GPU; a kernel is timed by graph replay, hot L2. What
 the compiler's report refuses, and what is wrong, is recorded with its reason. With ``--again`` the fastest of a layer
@@ -26,6 +27,7 @@ import subbyte
 from benchmarks.shared.command import answering, parser_of
 from benchmarks.shared.gpu_case import GpuCase
 from subbyte.device.arch import arch
+from subbyte.device.joined_text import separate
 from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.families import config_from_key, family_of
 from subbyte.families.base import Plan
@@ -33,6 +35,8 @@ from subbyte.files import prove_writable, write_file
 from subbyte.gpu.device import open_device
 from subbyte.gpu.timing import TimingProtocol, command_line
 from subbyte.kernel.build import machine_code
+from subbyte.kernel.edit import EditedKernel
+from subbyte.kernel.split import SplitKernel, SplitPlan, split_plan
 from subbyte.measure.case import Evaluator
 from subbyte.records.result import Measured
 
@@ -86,15 +90,22 @@ def lines_of(path: Path) -> list[Line]:
 
 
 def plan_of(line: Line) -> Plan:
-    """The plan of a line's kernel."""
+    """The plan of a line's kernel, or of its kernels, whose key names the images of each."""
+    layer = subbyte.workload(line["cell"])
+    if ":" in line["config"]:
+        return split_plan(layer, line["config"], arch("sm_90a"))
     config = config_from_key(line["config"])
-    return family_of(config).plan(subbyte.workload(line["cell"]), config, arch("sm_90a"))
+    return family_of(config).plan(layer, config, arch("sm_90a"))
 
 
 def built(line: Line) -> bytes | str:
-    """Machine code of a line's text, or why there is none."""
+    """Machine code of a line's text, or why there is none. Of several kernels each is built apart, and then all."""
     try:
-        return machine_code(plan_of(line), line["cuda"])[0]
+        plan, texts = plan_of(line), separate(line["cuda"])
+        if isinstance(plan, SplitPlan):
+            parts = [EditedKernel(one, text) for one, text in zip(plan.plans, texts, strict=True)]
+            return SplitKernel.joining(plan.workload, parts).cubin
+        return machine_code(plan, line["cuda"])[0]
     except SubbyteError as error:
         return str(error)[:300]
 

@@ -16,9 +16,10 @@ import subbyte
 from subbyte.device.arch import arch
 from subbyte.families.trees import Trees, whole_tree
 from subbyte.families.wgmma import batches, features, model
-from subbyte.families.wgmma.batches import ALIKE, DIVISION
+from subbyte.families.wgmma.batches import ALIKE
 from subbyte.families.wgmma.check import why_not
 from subbyte.families.wgmma.family import WGMMA
+from subbyte.families.wgmma.likely import division
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.single.config import SingleTileConfig
 from subbyte.kernel.choose import TRIES, best_known
@@ -66,7 +67,7 @@ def test_candidates_can_be_built_and_the_first_are_of_many_kinds(spec):
     found = list(WGMMA.candidates(layer, TARGET))
     assert len(found) == len(set(found)) > TRIES
     assert all(WGMMA.check(WGMMA.plan(layer, config, TARGET)) is None for config in found[:20])
-    kinds = Counter(tuple(getattr(one.schedule, name) for name in DIVISION) for one in found[:TRIES])
+    kinds = Counter(map(division, found[:TRIES]))
     assert max(kinds.values()) <= ALIKE
     rows = [features.row(WgmmaPlan(layer, config, TARGET)) for config in found[:3]]
     assert all(len(row) == len(features.NAMES) for row in rows)

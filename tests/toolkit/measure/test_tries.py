@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 
 import subbyte
-from subbyte.errors import InvalidInput, MissingDependency
+from subbyte.errors import InvalidInput, MissingDependency, WrongResult
 from subbyte.families.mma.config import MmaConfig
 from subbyte.families.wgmma.config import WgmmaConfig
-from subbyte.kernel import own
+from subbyte.kernel import Kernel, own
+from subbyte.kernel.build import make_plan
 from subbyte.kernel.choose import best_known, likeliest
+from subbyte.kernel.split import SplitKernel
 from subbyte.measure import tries
 from subbyte.measure.fake import FakeRunner
 from subbyte.records.result import Failed, Measured
@@ -95,6 +97,29 @@ def test_the_fastest_is_taken_stored_and_found_again(store, runner):
     assert best_known(LAYER) == (again.config, again.reason)
     assert subbyte.compile(LAYER, output="int32").config == winner
     assert "estimate" in subbyte.compile(LAYER, store="off").reason
+
+
+@pytest.mark.parametrize(("time", "taken"), [(8.0, True), (9.0, False), (None, False)])
+def test_two_launches_are_timed_beside_the_winner(store, runner, monkeypatch, time, taken):
+    """They are returned where they are faster than the 8.56 us of one, and nothing is stored then; a wrong answer of
+    theirs (None) leaves the winner."""
+    part = Kernel(make_plan(LAYER, runner.order[0], "sm_90a", None, None, "fixed"))
+    two = SplitKernel.joining(replace(LAYER, n=16), [part, part])
+
+    def timed(self, protocol, device):
+        if time is None:
+            raise WrongResult("1 of 9 elements differ")
+        return SimpleNamespace(microseconds=time)
+
+    monkeypatch.setattr(SplitKernel, "time", timed)
+    monkeypatch.setattr(tries, "two_launches", lambda one, asked: two)
+    kernel = subbyte.compile(LAYER, tries=6)
+    assert (len(kernel.parts) == 2) == taken
+    assert (store.rows() == []) == taken
+    if taken:
+        assert kernel.reason.startswith(
+            "two launches, of 8 and 8 images, 8.00 us measured now on GPU A, verified; one "
+        )
 
 
 def test_another_gpus_record_is_never_taken_silently(store, runner, gpus):

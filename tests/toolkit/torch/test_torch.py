@@ -3,6 +3,7 @@
 import io
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -375,3 +376,25 @@ def test_further_sizes_need_a_call_outside_and_the_layers_own_words(torch, make)
     dynamic = {"x": {0: torch.export.Dim("n", min=2, max=64)}}
     with pytest.raises(Exception, match=r"hold that size alone|specialized|[Cc]onstraint"):
         torch.export.export(layer, (torch.zeros((2, 40, 4, 5), dtype=torch.int8),), dynamic_shapes=dynamic)
+
+
+def test_a_batch_of_two_launches(torch):
+    """The operator runs both on the whole tensors; its text names them, and fake tensors have the whole size."""
+    from subbyte.kernel import Kernel
+    from subbyte.kernel.build import make_plan
+    from subbyte.kernel.split import SplitKernel
+    from subbyte.torch.operators import kernel_of, kernel_text
+
+    whole, config = ConvWorkload(11, 4, 5, 40, 32, 3, 3, 1), MmaConfig(blk_col_warps=1)
+    x, w, requant = _drawn(whole)
+    parts = [Kernel(make_plan(replace(whole, n=n), config, ARCH, None, None, "fixed")) for n in (8, 3)]
+    kernel = SplitKernel.joining(whole, parts).for_requantization(requant)
+    text = kernel_text(kernel)
+    assert kernel_of(text).launch == kernel.launch
+    words = {
+        name: torch.from_numpy(held.reshape(-1).view(np.int32)) for name, held in kernel.pack(x, w, requant).items()
+    }
+    out = torch.ops.subbyte.conv2d(words["A"], words["Wt"], words["Prm"], text)
+    assert np.array_equal(kernel.unpack(out.numpy().view(np.uint32)), requant.apply(reference(whole, x, w)))
+    fake = torch.ops.subbyte.conv2d(words["A"].to("meta"), words["Wt"].to("meta"), words["Prm"].to("meta"), text)
+    assert fake.shape == out.shape

@@ -14,6 +14,8 @@ from subbyte.errors import SubbyteError
 from subbyte.info_record import InfoRecord, Table, columns_text
 from subbyte.kernel.choose import Choice, best_known, choices
 from subbyte.kernel.own import Own, gpu_names, own_records
+from subbyte.kernel.split import ways_ahead
+from subbyte.numerics.fusion import SEPARATOR
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 
@@ -40,6 +42,18 @@ class Source:
     device: str
     layers: int = 0
     measured: bool = False
+    launches: tuple[int, ...] = ()
+    """Images of each launch, where a batch is more than one; none otherwise."""
+
+    @property
+    def launched(self) -> str:
+        """The launches, as a reason begins; empty for one."""
+        if not self.launches:
+            return ""
+        sizes = " and ".join(map(str, self.launches))
+        return (
+            f"two launches, of {sizes} images: {self.microseconds:.2f} us expected, less than of one; of one launch: "
+        )
 
     def in_words(self) -> str:
         """The time, its range and its GPU, in a phrase."""
@@ -156,11 +170,12 @@ def origin(
     known = _by_source(found, target, family, output, own)
     if not known:
         best_known(found, target, family, output=output, store=store, gpu=gpu)  # raises the reason
-    sources = tuple(_source(choice, found, target, own) for choice in known)
+    sources = tuple(_source(choice, found, target, own, SEPARATOR in str(output)) for choice in known)
     first = next((one for one in own.taken if known[0].own and one.configuration == known[0].config), None)
     floor, floor_device = _floor(found, target, sources[0].device or gpu)
     return Origin(
-        found.label, found.spec, target.name, known[0].reason.removesuffix(own.left_text), sources,
+        found.label, found.spec, target.name, sources[0].launched + known[0].reason.removesuffix(own.left_text),
+        sources,
         first.day if first else "", first.trials if first else None, floor, floor_device, own.left,
     )  # fmt: skip
 
@@ -175,13 +190,16 @@ def _by_source(workload: ConvWorkload, arch: Arch, family: str, output: str | No
     return [choice for source, choice in found.items() if source != "predicted" or "shipped" not in found]
 
 
-def _source(choice: Choice, workload: ConvWorkload, arch: Arch, own: Own) -> Source:
-    """What is known of a choice."""
+def _source(choice: Choice, workload: ConvWorkload, arch: Arch, own: Own, fused: bool) -> Source:
+    """What is known of a choice, or where two launches are expected to be faster of these."""
     name, key = choice.family.name, choice.config.key
     if choice.source == "predicted":
         time = choice.family.expected(workload, choice.config, arch)
         if time is None:
             return Source("predicted", name, key, None, None, None, "")
+        for sizes, microseconds in ways_ahead(workload, choice.config, arch, fused)[:1]:
+            each = " + ".join(f"{n} images" for n in sizes)
+            return Source("predicted", name, each, microseconds, None, None, time.device, launches=sizes)
         return Source("predicted", name, key, time.microseconds, time.low, time.high, time.device, *time[4:])
     record = next((one for one in own.taken if choice.own and one.configuration == choice.config), None)
     low, high = (record.low, record.high) if record else (None, None)

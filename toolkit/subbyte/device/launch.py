@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import prod
 from typing import Any
@@ -41,6 +41,9 @@ class Launch(FormerFields, former={"overlap": "dependent_launch"}):
 
     ``cluster``: neighbouring blocks that form a cluster. ``dependent_launch``: the kernel waits by itself for the
     launch before it, so that it may be started before that one has ended (programmatic dependent launch).
+
+    With ``parts`` it is several launches, one behind the other, on parts of the same arguments, and no function is
+    called ``entry``: whoever starts a launch starts those of :attr:`steps`.
     """
 
     entry: str
@@ -50,10 +53,33 @@ class Launch(FormerFields, former={"overlap": "dependent_launch"}):
     arguments: tuple[Argument, ...]
     cluster: int = 1
     dependent_launch: bool = False
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def steps(self) -> tuple[Part, ...]:
+        """What is started, in order: its parts, or it itself on all of its arguments."""
+        return self.parts or (Part(self, (0,) * len(self.arguments)),)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON (``dependent_launch`` as ``overlap``)."""
-        return dict(zip(written(self), asdict(self).values(), strict=True))
+        """Plain data, ready for JSON (``dependent_launch`` as ``overlap``; ``parts`` where there are some)."""
+        found = dict(zip(written(self), asdict(self).values(), strict=True))
+        found["parts"] = [{"launch": one.launch.to_dict(), "begins": one.begins} for one in self.parts]
+        if not self.parts:
+            del found["parts"]
+        return found
+
+
+@dataclass(frozen=True)
+class Part:
+    """A launch on a part of another one's arguments, which are as many in the same order: ``begins`` says at which byte
+    of each."""
+
+    launch: Launch
+    begins: tuple[int, ...]
+
+    def addresses(self, whole: Sequence[int]) -> list[int]:
+        """Where its arguments are, given where the whole ones are."""
+        return [address + begin for address, begin in zip(whole, self.begins, strict=True)]
 
 
 def launch_from_dict(data: Mapping[str, Any]) -> Launch:
@@ -69,6 +95,8 @@ def launch_from_dict(data: Mapping[str, Any]) -> Launch:
         return Launch(
             str(data["entry"]), (grid[0], grid[1], grid[2]), (block[0], block[1], block[2]),
             int(data["shared_bytes"]), arguments, int(data.get("cluster", 1)), bool(data.get("overlap", False)),
+            tuple(Part(launch_from_dict(one["launch"]), tuple(map(int, one["begins"])))
+                  for one in data.get("parts", ())),
         )  # fmt: skip
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidInput(f"not the record of a launch: {error}") from None

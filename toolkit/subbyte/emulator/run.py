@@ -6,19 +6,20 @@ import ctypes
 import threading
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subbyte.device.joined_text import separate
 from subbyte.device.launch import Launch
 from subbyte.emulator.compiler import load_library
 from subbyte.emulator.findings import FINDING_DTYPE, Finding, describe
 from subbyte.emulator.trace import TRACE_DTYPE
 from subbyte.emulator.translate import Translation, translate
-from subbyte.errors import InvalidInput, WrongResult, did_you_mean
+from subbyte.errors import InvalidInput, Unsupported, WrongResult, did_you_mean
 from subbyte.html import element
 
 _WRITTEN_TWICE = np.uint32(0x80000000)
@@ -158,6 +159,8 @@ def run_cuda(
         BuildFailed: the compiler refused the translated text.
         WrongResult: an unchecked run met a deadlock or an endless loop (a checked run reports them as findings).
     """
+    if launch.parts:
+        return _parts_run(cuda_text, launch, buffers, check, trace or blocks is not None, seed, max_steps)
     started = time.perf_counter()
     translation = _translated(cuda_text, launch.entry)
     arrays = [_array(launch, buffers, name) for name in _argument_names(translation, launch)]
@@ -194,6 +197,31 @@ def run_cuda(
         trace=trace_rows if trace else None,
         text=cuda_text,
     )
+
+
+def _parts_run(
+    cuda_text: str, launch: Launch, buffers: Mapping[str, NDArray[np.generic]], check: bool, some: bool, seed: int,
+    max_steps: int,
+) -> EmulatorRun:  # fmt: skip
+    """The launches of one that has parts, each with its own text on its own bytes of the buffers."""
+    if some:
+        raise Unsupported(f"{launch.entry} is {len(launch.parts)} launches: trace them, or some of their blocks, apart")
+    whole = {one.name: _array(launch, buffers, one.name) for one in launch.arguments}
+    runs = []
+    for part, text in zip(launch.parts, separate(cuda_text), strict=True):
+        given = {}
+        for of, one, begin in zip(launch.arguments, part.launch.arguments, part.begins, strict=True):
+            given[one.name] = whole[of.name].reshape(-1).view(np.uint8)[begin : begin + one.nbytes].view(one.dtype)
+        runs.append(run_cuda(text, part.launch, given, seed=seed, check=check, max_steps=max_steps))
+    unwritten, rewritten = (
+        {name: sum(getattr(one, what).get(name, 0) for one in runs) for name in getattr(runs[0], what)}
+        for what in ("unwritten", "rewritten")
+    )
+    return replace(
+        runs[0], entry=launch.entry, findings=tuple(found for one in runs for found in one.findings),
+        unwritten=unwritten, rewritten=rewritten, blocks=sum(one.blocks for one in runs),
+        seconds=sum(one.seconds for one in runs), text=cuda_text,
+    )  # fmt: skip
 
 
 def _execute(library: ctypes.CDLL, request: _Request, launch: Launch) -> tuple[NDArray[np.void], NDArray[np.void]]:

@@ -256,6 +256,11 @@ class Family(FormerNames, ABC):
         """The same as a number with its error bar; None of a family that only puts candidates in order."""
         return None
 
+    def launches(self, workload: ConvWorkload, arch: Arch) -> Sequence[tuple[tuple[int, ...], float]]:
+        """Ways to compute a batch by more than one launch: the images of each, and the microseconds that are expected
+        of all together, the fewest first. None of a family that expects no times."""
+        return ()
+
     def dense_instead(self, workload: ConvWorkload, arch: Arch) -> str | None:
         """Of weights with a pattern of zeros: why kernels that multiply the zeros too are to be taken; None where those
         that skip them are expected to be faster."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput
 from subbyte.gpu.device import CudaDevice, DeviceBuffer, open_device
+from subbyte.gpu.loaded import LoadedLaunch
 from subbyte.gpu.timing import Timing, TimingProtocol, time_launch
 from subbyte.numerics.residual import source_of
 
@@ -43,11 +44,10 @@ class GpuChain:
         sources = list(residuals) or [None] * len(kernels)
         self.device = device if isinstance(device, CudaDevice) else open_device(device)
         self.launches = [launch for _, launch in kernels]
-        self._functions, self._buffers, self._out = [], [], out
+        self._loaded, self._buffers, self._out = [], [], out
         try:
             for (cubin, launch), words, source in zip(kernels, inputs, sources, strict=True):
-                self._functions.append(self.device.load(cubin, launch.entry))
-                self._functions[-1].allow_shared(launch.shared_bytes)
+                self._loaded.append(LoadedLaunch(self.device, cubin, launch))
                 self._buffers.append(self._place(launch, words, source))
         except BaseException:
             self.close()
@@ -88,15 +88,15 @@ class GpuChain:
 
     def close(self) -> None:
         """Free everything. May be called twice."""
-        if self._functions and not self.device.lost:
+        if self._loaded and not self.device.lost:
             self.device.activate()  # modules are unloaded from the context that is current
         for place, buffers in enumerate(self._buffers):
             for name, buffer in buffers.items():
                 if name != "Res" and (name != "A" or place == 0) and buffer is not self._out:
                     buffer.free()
-        for function in self._functions:
-            function.unload()
-        self._functions, self._buffers = [], []
+        for loaded in self._loaded:
+            loaded.unload()
+        self._loaded, self._buffers = [], []
 
     def __enter__(self) -> GpuChain:
         return self
@@ -122,10 +122,9 @@ class GpuChain:
         return placed
 
     def _enqueue(self, overlap: bool) -> None:
-        for place, (launch, function) in enumerate(zip(self.launches, self._functions, strict=True)):
+        for place, (launch, loaded) in enumerate(zip(self.launches, self._loaded, strict=True)):
             pointers = [self._buffers[place][argument.name].pointer for argument in launch.arguments]
-            overlapping = overlap and place > 0 and launch.dependent_launch
-            function.launch(launch.grid, launch.block, launch.shared_bytes, pointers, overlapping)
+            loaded.enqueue(pointers, overlap and place > 0 and launch.dependent_launch)
 
 
 def check_chain(launches: Sequence[Launch]) -> None:

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from subbyte.device.launch import Argument, Launch
 from subbyte.errors import InvalidInput, WrongResult, did_you_mean
 from subbyte.gpu.arrays import device_pointer
-from subbyte.gpu.device import CudaDevice, CudaFunction, DeviceBuffer, FunctionAttributes, open_device
+from subbyte.gpu.device import CudaDevice, DeviceBuffer, FunctionAttributes, open_device
 from subbyte.gpu.driver import CudaError
+from subbyte.gpu.loaded import LoadedLaunch
 from subbyte.gpu.telemetry import Telemetry
 from subbyte.gpu.timing import Timing, TimingProtocol, time_launch
 
@@ -31,21 +32,19 @@ class GpuKernel:
     def __init__(self, cubin: bytes, launch: Launch, device: int | CudaDevice = 0) -> None:
         self.launch = launch
         self.device = device if isinstance(device, CudaDevice) else open_device(device)
-        self._function: CudaFunction = self.device.load(cubin, launch.entry)
         self._buffers: dict[str, DeviceBuffer] = {}
+        self._loaded = LoadedLaunch(self.device, cubin, launch)
         try:
-            self.attributes: FunctionAttributes = self._function.attributes
-            threads = int(np.prod(launch.block))
-            if threads > self.attributes.max_threads:
-                raise CudaError(
-                    f"the block has {threads} threads; this kernel can run with at most {self.attributes.max_threads}",
-                    "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
-                )
-            if launch.shared_bytes:
-                self._function.allow_shared(launch.shared_bytes)
+            for step, function in zip(launch.steps, self._loaded.functions, strict=True):
+                _check_threads(int(np.prod(step.launch.block)), function.attributes.max_threads)
         except CudaError:
             self.close()
             raise
+
+    @property
+    def attributes(self) -> FunctionAttributes:
+        """Resources the compiler gave the kernel; of several launches the first."""
+        return self._loaded.functions[0].attributes
 
     @property
     def inputs(self) -> tuple[Argument, ...]:
@@ -119,7 +118,7 @@ class GpuKernel:
         for buffer in self._owned():
             buffer.free()
         self._buffers = {}
-        self._function.unload()
+        self._loaded.unload()
 
     def __enter__(self) -> GpuKernel:
         return self
@@ -134,8 +133,7 @@ class GpuKernel:
         return [self._buffers[argument.name].pointer for argument in self.launch.arguments]
 
     def _enqueue(self, pointers: list[int]) -> None:
-        shape = self.launch
-        self._function.launch(shape.grid, shape.block, shape.shared_bytes, pointers)
+        self._loaded.enqueue(pointers)
 
     def _place(self, buffers: Mapping[str, Any]) -> None:
         """Put every argument on the device: inputs from ``buffers``, outputs as fresh memory."""
@@ -180,3 +178,11 @@ class GpuKernel:
         missing = [name for name in names if name not in given]
         if missing:
             raise InvalidInput(f"missing buffer(s) {', '.join(missing)}: the kernel takes {', '.join(names)}")
+
+
+def _check_threads(threads: int, most: int) -> None:
+    if threads > most:
+        raise CudaError(
+            f"the block has {threads} threads; this kernel can run with at most {most}",
+            "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
+        )

@@ -15,7 +15,7 @@ from subbyte.arguments import checked, share
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import BuildFailed, InvalidInput, Unsupported, shown
-from subbyte.families.base import Family, Plan
+from subbyte.families.base import Family
 from subbyte.families.registry import (
     asked_families,
     config_from_dict,
@@ -33,25 +33,19 @@ from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.live_shares import between_shares
 from subbyte.kernel.own import Own, beaten, own_records, reason_of
 from subbyte.kernel.recommended import recommendation
+from subbyte.kernel.split import Built, SplitKernel, in_parts
+from subbyte.kernel.what_wins import RECORDED_ON, what_wins
 from subbyte.numerics.fusion import SEPARATOR, Fusion
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
-from subbyte.workload.coverage import FOUR_BITS, dense_types, four_bits_alone, int4_twin
-from subbyte.workload.operand import DENSE, Operand
-from subbyte.workload.precision import INT4
+from subbyte.workload.coverage import dense_types, four_bits_alone, int4_twin
+from subbyte.workload.operand import DENSE
 from subbyte.workload.sparsity import FOUND, with_sparsity
 
 RECORDS, FUSED = (Path(__file__).with_name(name) for name in ("best.json", "fused.json"))
-MANY = 5
-"""Pairs of planes from which on kernels on wider operands were faster in the product of 4096 x 4096 x 4096 that was
-measured in 15 precisions on an H200 (benchmarks/notes/bits_papers.md, A5). Small products cross later."""
-BYTES = ("s8.", "u8.")
-"""How the names of instructions begin that multiply values whole."""
 TWIN = "; measured on int4 values, which its instructions only read with another sign"
 """Behind the reason of a kernel for uint4 values."""
-RECORDED_ON = "sm_90a"
-"""The architecture that the recorded times are of."""
 
 
 class Choice(NamedTuple):
@@ -90,7 +84,8 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
 ) -> Kernel:
     """The kernel to use for ``workload``: the fastest that the user's own searches found, else the fastest recorded
     one that comes with the package, else the one estimated fastest of the newest instruction that covers the
-    convolution. ``Kernel.reason`` says which and why.
+    convolution; of a batch that nobody measured two launches of kernels for parts of it, where these are expected to be
+    faster. ``Kernel.reason`` says which and why.
 
     Own records are those of ``store`` (default: the usual one, :func:`subbyte.records.store.store_path`) that were
     measured on a GPU of this machine, or on one called ``gpu``, with the kernel text of today. Where a packaged record
@@ -116,21 +111,49 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
             return replace(dense, reason=f"{dense.reason}; {reason}")
     elif density is not None:
         raise InvalidInput(f"density={shown(density)}: it is of sparsity={FOUND!r}; leave it away")
+    asked = Asked(target, family, output, clip, requant, reads, writes, store, gpu)
+    one = _built(found, asked)
+    return two_launches(one, asked) or one.kernel
+
+
+class Asked(NamedTuple):
+    """What a caller asks for beside the workload."""
+
+    arch: Arch
+    family: str
+    output: str | None
+    clip: tuple[int, int] | None
+    requant: str
+    reads: str
+    writes: str
+    store: str | os.PathLike[str] | None
+    gpu: str | None
+
+
+def two_launches(one: Built, asked: Asked) -> SplitKernel | None:
+    """Kernels for two parts of a batch in place of a kernel for all of it, None where that is not expected to be
+    faster. ``asked`` is what that was made for."""
+    return in_parts(one, lambda part: _built(part, asked))
+
+
+def _built(workload: ConvWorkload, asked: Asked) -> Built:
+    """The kernel of one launch to use, built. Raises Unsupported."""
+    arch, family, output, clip, requant, reads, writes, store, gpu = asked
     failed: list[str] = []
-    own = own_records(found, target, output, store, gpu)
-    for choice in choices(found, target, family, output, reads, writes, own):
+    own = own_records(workload, arch, output, store, gpu)
+    for choice in choices(workload, arch, family, output, reads, writes, own):
         try:
-            plan = make_plan(found, choice.config, target, output, clip, requant)
-            kernel = Kernel(plan, reason=choice.reason + _what_wins(plan, target))
+            plan = make_plan(workload, choice.config, arch, output, clip, requant)
+            kernel = Kernel(plan, reason=choice.reason + what_wins(plan, arch, recorded_best()))
             if kernel.resources:  # built, and found without a fault
-                first = _expected(found, target, family)
-                if choice.measured or choice.family is first or four_bits_alone(found):  # no other was to be expected
-                    return kernel
-                why = failed[0] if failed else first.covers(found, target)
-                return replace(kernel, reason=f"{choice.family.name} family, because {why}{own.left_text}")
+                first = _expected(workload, arch, family)
+                if not (choice.measured or choice.family is first or four_bits_alone(workload)):
+                    why = failed[0] if failed else first.covers(workload, arch)  # another was to be expected
+                    kernel = replace(kernel, reason=f"{choice.family.name} family, because {why}{own.left_text}")
+                return Built(kernel, choice.microseconds)
         except (BuildFailed, Unsupported) as error:  # raw sums may not fit where int4 values do
             failed.append(str(error))
-    raise _not_covered(found, target, family, failed or _nobody(found, target, family, output, reads, writes))
+    raise _not_covered(workload, arch, family, failed or _nobody(workload, arch, family, output, reads, writes))
 
 
 def _expected(workload: ConvWorkload, arch: Arch, family: str) -> Family:
@@ -359,30 +382,6 @@ def _side(other: Configuration, beside: Configuration) -> str:
     if other.skips_zeros == beside.skips_zeros:
         return f"the {family_of(other).name} family's best"
     return "the best kernel that skips zeros" if other.skips_zeros else "the best dense kernel"
-
-
-def _what_wins(plan: Plan, arch: Arch) -> str:
-    """Where kernels on bit planes are not the fastest way to these sums: what is, or is expected to be."""
-    workload, types = plan.workload, plan.workload.precision
-    if four_bits_alone(workload) is None or arch.name != RECORDED_ON:
-        return ""
-    products = types.weights.bits * types.activations.bits
-    recorded = recorded_best()
-    own, other = recorded.get(workload.spec), recorded.get(replace(workload, precision=INT4).spec)
-    fits = types.pad_value == 0 and _within(types.weights, INT4.weights)
-    held = [one for one in FOUR_BITS if fits and _within(types.activations, one)]
-    ours = own["microseconds"] if own else float("inf") if products >= MANY else 0.0
-    if held and other is not None and other["microseconds"] < ours:
-        of, on = ("", "") if held[0] == INT4.activations else (" (w4a4:signed.unsigned)", " on int4 values")
-        return f"; an int4 kernel{of} holds these values too and needs {other['microseconds']:.2f} us (recorded{on})"
-    if products >= MANY and not plan.atom.name.startswith(BYTES):
-        many = f"{products} one-bit products for each product of values"
-        return f"; {many}: int8 was faster from {MANY} on in a product of 4,096 x 4,096 x 4,096 (recorded)"
-    return ""
-
-
-def _within(values: Operand, wider: Operand) -> bool:
-    return wider.least <= values.least and values.largest <= wider.largest
 
 
 def _not_covered(workload: ConvWorkload, arch: Arch, family: str, failed: list[str]) -> Unsupported:

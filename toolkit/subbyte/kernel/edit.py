@@ -54,6 +54,10 @@ def rebuild(kernel: Kernel, cuda_text: str) -> EditedKernel:
 
     Raises InvalidInput when the text has no function of the launch's name, BuildFailed with the compiler's words.
     """
+    if len(kernel.parts) > 1:
+        raise Unsupported(
+            f"{kernel.workload.label} is {len(kernel.parts)} launches: edit the text of one of kernel.parts"
+        )
     if kernel.launch.entry not in cuda_text:
         raise InvalidInput(f"the text has no function {kernel.launch.entry!r}, which the launch starts; keep its name")
     edited = EditedKernel(kernel.plan, cuda_text)

@@ -92,6 +92,12 @@ class Kernel:
         """Grid, block, shared memory and arguments."""
         return self.plan.launch
 
+    @property
+    def parts(self) -> tuple[Kernel, ...]:
+        """The kernels that are launched one behind the other, each for a part of the batch: this one alone, but for
+        what :func:`subbyte.compile` computes by two launches."""
+        return (self,)
+
     @cached_property
     def tir(self) -> str:
         """The kernel in TVM TIRx script."""
@@ -185,14 +191,12 @@ class Kernel:
         """
         types = self.workload.precision
         x, w = (operands.as_values(x, types.activations, "x"), operands.as_values(w, types.weights, "w"))
+        if self.output != SUMS and requant is None:
+            raise InvalidInput(f"output {self.output} needs requant=, such as {_REQUANTIZATION}")
         buffers: dict[str, NDArray[np.generic]] = {
             "A": operands.activation_words(self.argument("A"), self.workload, x),
-            "Wt": operands.weight_words(self.argument("Wt"), self.workload, w),
+            **self.constants(w, None if self.output == SUMS else requant),
         }
-        if self.output != SUMS:
-            if requant is None:
-                raise InvalidInput(f"output {self.output} needs requant=, such as {_REQUANTIZATION}")
-            buffers["Prm"] = operands.parameter_words(self.argument("Prm"), self.workload, requant, w)
         fused = self.fusion
         adds = fused.residual > 0 or fused.added is not None
         if (residual is not None) != adds:
@@ -205,6 +209,16 @@ class Kernel:
         elif residual is not None:
             buffers["Res"] = operands.residual_words(self.argument("Res"), self.workload, self.fusion, residual)
         return buffers
+
+    def constants(
+        self, w: NDArray[np.int8], requant: Requantization | Thresholds | None = None
+    ) -> dict[str, NDArray[np.generic]]:
+        """The words of the weights ``w`` [K,R,S,C] and of the parameters, by argument name: what stays from call to
+        call. Raises InvalidInput."""
+        found: dict[str, NDArray[np.generic]] = {"Wt": operands.weight_words(self.argument("Wt"), self.workload, w)}
+        if requant is not None:
+            found["Prm"] = operands.parameter_words(self.argument("Prm"), self.workload, requant, w)
+        return found
 
     def unpack(self, words: NDArray[np.generic]) -> NDArray[np.integer]:
         """Output words as values of the output type (int4: int8) or int32 [N,P,Q,K], P and Q pooled."""

@@ -41,6 +41,9 @@ from subbyte.workload.operand import Operand
 NHWCNC = "nhwcnc"
 FLOAT = "float"
 """How the form of parameters in floating point begins."""
+BESIDE, PLACE = "&", 64
+"""Between the forms of words that stand one behind the other in one argument, which several kernels read that compute a
+batch together; each has a multiple of so many words, with zeros behind it."""
 _BEGUN = re.compile(r"begun(\d+)most(\d+)$")
 """That of sums which begin with a small number: the scale, and what they can begin with at most."""
 
@@ -95,11 +98,22 @@ def weight_words(argument: Argument, workload: ConvWorkload, w: NDArray[np.int8]
     """
     wl = workload
     check_values(w, "w", wl.precision.weights, (wl.k, wl.r, wl.s, wl.c))
-    for family in families().values():
-        words = family.weight_words(argument.form, w)
-        if words is not None:
-            return _sized(argument, words)
-    raise InvalidInput(f"weights in the form {argument.form!r}: no kind of kernel reads it; build the kernel again")
+    return _sized(argument, _beside([_weights(form, w) for form in argument.form.split(BESIDE)]))
+
+
+def _weights(form: str, w: NDArray[np.int8]) -> NDArray[np.uint32]:
+    found = (family.weight_words(form, w) for family in families().values())
+    words = next((words for words in found if words is not None), None)
+    if words is None:
+        raise InvalidInput(f"weights in the form {form!r}: no kind of kernel reads it; build the kernel again")
+    return words
+
+
+def _beside(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """Words one behind the other, each at its place; of one alone the words as they are."""
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate([np.pad(words.reshape(-1), (0, -words.size % PLACE)) for words in parts])
 
 
 def parameter_words(
@@ -108,18 +122,25 @@ def parameter_words(
     """The words of argument ``Prm`` beside the weights ``w`` [K,R,S,C]. Raises InvalidInput when the kernel's form
     cannot express ``requant``."""
     check_channels(requant, workload)
+    forms = argument.form.split(BESIDE)
+    return _sized(argument, _beside([_parameters(form, workload, requant, w) for form in forms]))
+
+
+def _parameters(
+    form: str, workload: ConvWorkload, requant: Requantization | Thresholds, w: NDArray[np.int8]
+) -> NDArray[np.int32]:
     for family in families().values():
-        found = family.threshold_words(argument.form, w, Thresholds.of(requant))
+        found = family.threshold_words(form, w, Thresholds.of(requant))
         if found is not None:
-            return _sized(argument, found)
+            return found
     if not isinstance(requant, Requantization):
         raise InvalidInput("this kernel multiplies and rounds sums: expected a Requantization, not Thresholds")
-    if argument.form.removesuffix(ADDED) == "general":
-        return _sized(argument, requant.words(workload.padded_filters))
-    words = fast_words(argument.form, workload, requant)
+    if form.removesuffix(ADDED) == "general":
+        return requant.words(workload.padded_filters)
+    words = fast_words(form, workload, requant)
     if words is None:
         raise InvalidInput('this requantization is not exact in the kernel\'s fixed form; build with requant="general"')
-    return _sized(argument, words)
+    return words
 
 
 def check_channels(requant: Requantization | Thresholds | None, workload: ConvWorkload) -> None:

@@ -88,12 +88,11 @@ class GpuPlace:
 
     def load(self, program: Program) -> Run:
         """Its machine code is loaded now, and stays."""
-        launch, cubin = program.launch, program.cubin
+        from subbyte.gpu.loaded import LoadedLaunch
+
+        cubin = program.cubin
         with self.device.unmoved():
-            function = self.device.load(cubin, launch.entry)
-            if launch.shared_bytes:
-                function.allow_shared(launch.shared_bytes)
-            return function.quick(launch).bound
+            return LoadedLaunch(self.device, cubin, program.launch).quick()
 
     def keep(self, words: NDArray[Any]) -> tuple[int, object]:
         """A copy in memory of the GPU, complete when this returns."""

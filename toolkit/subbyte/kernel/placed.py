@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from subbyte.errors import Unsupported
 from subbyte.gpu.arrays import to_host
-from subbyte.kernel import operands
 from subbyte.kernel.convert import convertible, packing, unpacking
 from subbyte.kernel.device_layer import DeviceLayer, Ends, Link
 from subbyte.kernel.operands import check_channels
@@ -35,22 +34,12 @@ def on_device(kernel: Kernel, w: object, requant: Requantization | Thresholds | 
     if requant is not None:
         check_channels(requant, wl)
     fitting = kernel.for_requantization(requant)
-    return placed([fitting], [Link(fitting, constants(fitting, host, requant))], device)
-
-
-def constants(
-    kernel: Kernel, w: NDArray[np.int8], requant: Requantization | Thresholds | None
-) -> dict[str, NDArray[Any]]:
-    """The words of a kernel's weights int8 [K,R,S,C] and parameters, by argument name."""
-    found: dict[str, NDArray[Any]] = {"Wt": operands.weight_words(kernel.argument("Wt"), kernel.workload, w)}
-    if requant is not None:
-        found["Prm"] = operands.parameter_words(kernel.argument("Prm"), kernel.workload, requant, w)
-    return found
+    return placed([fitting], [Link(fitting, fitting.constants(host, requant))], device)
 
 
 def held(kernel: Any, w: NDArray[np.int8] | None, requant: Requantization | Thresholds | None) -> dict[str, Any]:
     """The words of a layer of a chain that stay; one that pools has none."""
-    return {} if w is None else constants(kernel, w, requant)
+    return {} if w is None else kernel.constants(w, requant)
 
 
 def chain_links(chain: Chain) -> list[Link]:

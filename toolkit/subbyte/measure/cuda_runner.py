@@ -19,7 +19,17 @@ from subbyte.errors import InvalidInput, MissingDependency, SubbyteError
 from subbyte.gpu.lock import GpuLock, claim
 from subbyte.gpu.timing import TimingProtocol
 from subbyte.measure.executor import ExecutorRunner
-from subbyte.measure.gpu_worker import Body, Build, Built, GpuBody, ask, begin, build_candidate, usable_cpus
+from subbyte.measure.gpu_worker import (
+    Body,
+    Build,
+    Built,
+    GpuBody,
+    ask,
+    begin,
+    build_candidate,
+    load_builder,
+    usable_cpus,
+)
 from subbyte.measure.runner import Device, RunnerBase, parse_device
 from subbyte.measure.worker import Worker, WorkerDied, WorkerPool, WorkerTimeout
 from subbyte.records.result import Failed, Result
@@ -126,6 +136,11 @@ class CudaRunner(RunnerBase):
             self._begun[workload, config] = self._begin_build(workload, config)
         while len(self._begun) > self._ahead:
             self._begun.pop(next(iter(self._begun))).cancel()
+
+    def warm(self) -> None:
+        """Begin to start all processes that build, with what they need loaded; returns at once."""
+        for _ in range(self._ahead // 2):
+            self._pool.submit(load_builder)
 
     def prepare(self, workload: ConvWorkload) -> None:
         """Make operands and exact answer now, such as while candidates are built; else the first one waits for them.

@@ -10,6 +10,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -135,6 +136,15 @@ class Built:
     cubin: bytes
     launch: Launch
     seconds: float
+
+
+def load_builder() -> None:
+    """Load what building takes, TVM above all, which takes seconds in a new process. Without TVM nothing."""
+    import subbyte.kernel.kernel
+    import subbyte.kernel.nvrtc
+
+    with suppress(ImportError):
+        import subbyte.tirx.lower  # noqa: F401
 
 
 def build_candidate(build: Build | None, workload: ConvWorkload, config: Configuration, arch: str) -> Built | Failed:

@@ -15,7 +15,7 @@ from subbyte.kernel.convert.build import convertible, thresholds
 from subbyte.kernel.execute import device_arch
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.operands import check_channels
-from subbyte.kernel.placed import constants, ends_of
+from subbyte.kernel.placed import ends_of
 from subbyte.numerics import Requantization, check_values
 from subbyte.torch.operators import kernel_of, kernel_text
 from subbyte.torch.quantizing import one_size, quantized
@@ -101,7 +101,7 @@ class Conv2d(torch.nn.Module):
         self._take(chosen.for_requantization(requant), w, requant)
 
     def _take(self, kernel: Kernel, w: NDArray[np.int8], requant: Requantization | None) -> None:
-        held = constants(kernel, w, requant)
+        held = kernel.constants(w, requant)
         self.kernel = kernel_text(kernel)
         self.reason = kernel.reason
         self.arch, self.reads, self.writes = kernel.arch, kernel.argument("A").form, kernel.argument("Out").form
@@ -188,7 +188,7 @@ class Conv2d(torch.nn.Module):
     def _built(self, size: tuple[int, int, int], asked: str) -> Conv2d:
         made = dict(self._made_of)
         w, requant = made.pop("w"), made.pop("requant")
-        own = constants(kernel_of(self.kernel), w, requant)
+        own = kernel_of(self.kernel).constants(w, requant)
         for name, buffer in (("Wt", self.weight), ("Prm", self.requantization)):
             if buffer is not None and not torch.equal(buffer.cpu(), _words(own[name])):
                 raise InvalidInput(f"{asked}, and its words were loaded from a state, which other sizes cannot be "

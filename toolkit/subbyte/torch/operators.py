@@ -23,17 +23,21 @@ from subbyte.kernel.device_layer import VECTOR
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.place import Program, Run, place_at
 from subbyte.kernel.pool.text import pool_kernel_of
+from subbyte.kernel.split import SplitKernel
 from subbyte.workload import workload as workload_named
 from subbyte.workload.operand import Operand
 
-_SEPARATOR = " "
+_SEPARATOR, _BESIDE = " ", " + "
 _INT32 = torch.int32
 _ELEMENTS = {name: getattr(torch, name) for name in ("int8", "uint8", "int16", "int32")}
 
 
 def kernel_text(kernel: Kernel) -> str:
     """A kernel as the operator ``subbyte::conv2d`` takes it: workload, configuration, architecture, output, clip and
-    form of the requantization. It names the same machine code in every process of this version."""
+    form of the requantization; of several launches each with its images. It names the same machine code in every
+    process of this version."""
+    if len(kernel.parts) > 1:
+        return _BESIDE.join([kernel.workload.spec, *(kernel_text(one) for one in kernel.parts)])
     plan = kernel.plan
     low, high = plan.clip
     parts = (kernel.workload.spec, kernel.config.key, kernel.arch, plan.output, f"{low},{high}", plan.requant)
@@ -43,6 +47,9 @@ def kernel_text(kernel: Kernel) -> str:
 @lru_cache(maxsize=512)
 def kernel_of(text: str) -> Kernel:
     """The kernel that a text names. Raises InvalidInput, Unsupported."""
+    whole, *beside = text.split(_BESIDE)
+    if beside:
+        return SplitKernel.joining(workload_named(whole), [kernel_of(one) for one in beside])
     parts = text.split(_SEPARATOR)
     try:
         spec, key, arch, output, clip, requant = parts

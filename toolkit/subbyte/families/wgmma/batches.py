@@ -18,7 +18,7 @@ from subbyte.families.wgmma.check import why_not
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.cycles import MULTIPROCESSORS
 from subbyte.families.wgmma.features import PEAK
-from subbyte.families.wgmma.likely import likeliest
+from subbyte.families.wgmma.likely import division, likeliest
 from subbyte.families.wgmma.model import CLOCK_MHZ, shipped
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.workload import ConvWorkload
@@ -26,8 +26,6 @@ from subbyte.workload.conv import BATCH_GROUP
 
 ALIKE = 2
 """Of the first to be tried, those that divide the work in the same way: what refuses one of them often refuses all."""
-DIVISION = ("tile_width", "tile_rows", "consumers_m", "consumers_n", "consumers_rows", "segments", "cluster_split_k",
-            "channel_groups", "m_iterations", "tiles_m", "image_groups", "half_rows", "multicast")  # fmt: skip
 CHAIN = 8
 """Groups of images up to which every larger batch is looked at. Above, as many steps lead to the next power of two,
 which ends a chain."""
@@ -85,8 +83,12 @@ def microseconds(layer: ConvWorkload, arch: Arch) -> float | None:
 def expected(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> float:
     """Microseconds that are expected of a configuration on an H200: what the model says, and no less than all its
     multiplications take."""
-    said = float(shipped().microseconds([features.row(WgmmaPlan(layer, config, arch))])[0])
-    return max(said, _least(layer))
+    return expected_at_least(layer, float(shipped().microseconds([features.row(WgmmaPlan(layer, config, arch))])[0]))
+
+
+def expected_at_least(layer: ConvWorkload, microseconds: float) -> float:
+    """What the model says, and no less than all multiplications take."""
+    return max(microseconds, _least(layer))
 
 
 @lru_cache(512)
@@ -120,12 +122,11 @@ def spread(configs: Iterable[WgmmaConfig]) -> list[WgmmaConfig]:
     """The same, but that of those which divide the work alike all behind ``ALIKE`` come last."""
     first: list[WgmmaConfig] = []
     last: list[WgmmaConfig] = []
-    alike: dict[tuple[int, ...], int] = {}
+    alike: dict[tuple[object, ...], int] = {}
     for one in configs:
-        schedule = one.schedule
-        division = tuple(getattr(schedule, name) for name in DIVISION)
-        alike[division] = alike.get(division, 0) + 1
-        (first if alike[division] <= ALIKE else last).append(one)
+        how = division(one)
+        alike[how] = alike.get(how, 0) + 1
+        (first if alike[how] <= ALIKE else last).append(one)
     return [*first, *last]
 
 

@@ -28,6 +28,7 @@ from subbyte.families.wgmma.faults import fault, wrapped_indices
 from subbyte.families.wgmma.first_choices import expected_time
 from subbyte.families.wgmma.former import EARLIER, FormerConfig, RetiredConfig
 from subbyte.families.wgmma.former_space import FORMER, FormerSpace, SecondSpace
+from subbyte.families.wgmma.launches import Way, ways
 from subbyte.families.wgmma.listed import FORM as LISTED_FORM
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
@@ -196,6 +197,10 @@ class WgmmaFamily(Family):
     def expected(self, workload: ConvWorkload, config: Configuration, arch: Arch) -> Expected | None:
         """The time that the model expects of a dense kernel, with its error bar."""
         return expected_time(workload, cast(WgmmaConfig, config), arch) if _modelled(workload) else None
+
+    def launches(self, workload: ConvWorkload, arch: Arch) -> Sequence[Way]:
+        """Ways to compute a batch by two launches, with what the model expects of them."""
+        return ways(workload, arch) if _modelled(workload) else ()
 
     def estimate(self, plan: AnyPlan) -> float:
         """A rough count of cycles."""

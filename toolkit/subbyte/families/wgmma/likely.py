@@ -1,14 +1,15 @@
 """The dense configurations of a layer that are likeliest to be fast: a search by a model, nothing is measured.
 
 It begins with what was fastest on the layers nearest to this one, at any batch, with widths and segments of this layer,
-and with a few plain ones; both kernels are looked at. Then whatever differs in a knob from the best found so far is
-asked for, several times.
+and with a few plain ones. Then whatever differs in a knob from the best found so far is asked for, and from the best of
+those that divide the work in other ways: one knob seldom leads from one division to a better one. It ends when that
+finds nothing better.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from itertools import islice, product
 from math import log2
 from typing import Any, NamedTuple
 
@@ -25,8 +26,12 @@ from subbyte.workload import ConvWorkload, ceil_div
 
 NEAREST = 12
 """Winners of other layers that a search begins with."""
-TURNS, BRED = 4, 4
-"""How often, and around how many of the best, single knobs are changed."""
+TURNS, BRED, WAYS = 4, 4, 8
+"""How often at most, and around how many of the best, single knobs are changed; and around the best of how many ways to
+divide the work."""
+DIVISION = ("tile_width", "tile_rows", "consumers_m", "consumers_n", "consumers_rows", "segments", "cluster_split_k",
+            "channel_groups", "m_iterations", "tiles_m", "image_groups", "half_rows", "multicast")  # fmt: skip
+"""Knobs of the schedule that divide the work."""
 FEW_SEGMENTS = 3
 """Numbers of segments that a winner of another layer is tried with: those nearest to as many rows for each block."""
 ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 56)
@@ -52,12 +57,11 @@ def likeliest(workload: ConvWorkload, arch: Arch, rank: Rank, winners: Sequence[
     """Configurations that can be built with what the model says of them, in the order of that."""
     search = Search(workload, arch, rank)
     search.look_at(ported(workload, winners, search.lists))
-    if not search.found:
-        search.look_at(plain(search.lists))
+    search.look_at(plain(search.lists))
     for _ in range(TURNS):
-        before = len(search.seen)
-        search.look_at(near for one in search.best(BRED) for near in search.neighbours(one))
-        if len(search.seen) == before:
+        before = search.best(1)
+        search.look_at(near for one in search.bred() for near in search.neighbours(one))
+        if search.best(1) == before:
             break
     return {one: search.found[one] for one in search.best(len(search.found))}
 
@@ -89,6 +93,13 @@ class Search:
     def best(self, count: int) -> list[WgmmaConfig]:
         """The best so far."""
         return sorted(self.found, key=lambda one: (self.found[one], one.key))[:count]
+
+    def bred(self) -> list[WgmmaConfig]:
+        """The best so far, and the best of each of the best ways to divide the work."""
+        order, first = self.best(len(self.found)), dict[tuple[object, ...], WgmmaConfig]()
+        for one in order:
+            first.setdefault(division(one), one)
+        return list(dict.fromkeys((*order[:BRED], *islice(first.values(), WAYS))))
 
     def neighbours(self, config: WgmmaConfig) -> Iterator[WgmmaConfig]:
         """All configurations that differ in one knob. Those of one that was asked for before have been seen."""
@@ -127,6 +138,12 @@ class Search:
         return tuple(n for turns in (1, 2, 3) if 1 <= (n := turns * MULTIPROCESSORS // others) <= plan.output_size[0])
 
 
+def division(config: WgmmaConfig) -> tuple[object, ...]:
+    """How a configuration divides the work: alike are kernels of one kind with the same."""
+    schedule = config.schedule
+    return (type(config), *(getattr(schedule, name) for name in DIVISION))
+
+
 def lists_of(workload: ConvWorkload) -> dict[str, tuple[int, ...]]:
     """Values of the knobs: those of the layer's space, plus more widths, segments and channel groups for sizes that
     are not powers of two."""
@@ -163,7 +180,7 @@ def ported(workload: ConvWorkload, winners: Sequence[Winner], lists: Values) -> 
 
 
 def plain(lists: Values) -> Iterator[WgmmaConfig]:
-    """Where nothing of other layers can be built: few pixels, and few channels at a time."""
+    """Few pixels, and few channels at a time: what can be built where nothing of other layers can."""
     for width, groups, reuse in product(lists["tile_width"], lists["channel_groups"], lists.get("row_reuse", (1,))):
         for stages in dict.fromkeys((*lists["stages"], 16, 24)):
             changes: dict[str, Any] = {"tile_width": width, "channel_groups": groups, "row_reuse": reuse}

@@ -1,0 +1,75 @@
+"""Which two batches would take a layer's place: where a last wave of blocks is nearly empty, two launches can pay.
+
+Every way to divide the groups of images is looked at with a few configurations alone, those that are expected to be the
+fastest of the whole batch and those that were of the same layer at another. The parts of the best ways get a search of
+their own then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+from subbyte.device.arch import Arch
+from subbyte.families.wgmma import features
+from subbyte.families.wgmma.batches import choice, expected_at_least, searched, whole
+from subbyte.families.wgmma.check import why_not
+from subbyte.families.wgmma.config import WgmmaConfig
+from subbyte.families.wgmma.model import shipped
+from subbyte.families.wgmma.plan import WgmmaPlan
+from subbyte.workload import ConvWorkload
+from subbyte.workload.conv import BATCH_GROUP
+
+LEAST = 64
+"""Images up to which two launches gain nothing (benchmarks/notes/tuning.md)."""
+FEW = 8
+"""Configurations of the whole batch that every part is looked at with."""
+SIZES = 48
+"""Sizes of the first part that are looked at, at most."""
+NEAR, SEARCHED = 1.05, 4
+"""How far above one launch a way may seem to be whose parts are searched, and of how many ways they are."""
+Way = tuple[tuple[int, ...], float]
+"""Images of each part, and microseconds that are expected of all."""
+
+
+@lru_cache(256)
+def ways(workload: ConvWorkload, arch: Arch) -> tuple[Way, ...]:
+    """Ways to compute a batch by two launches that may be faster than one, the one expected to be fastest first; none
+    for batches that are too small."""
+    layer = whole(workload)
+    one = choice(layer, arch) if workload.n > LEAST and workload.kind == "conv" else None
+    if one is None:
+        return ()
+    groups, step = layer.batch_groups, -(-layer.batch_groups // SIZES)
+    firsts = range(groups - step, (groups - 1) // 2, -step)
+    times = _times(layer, arch, one.config, sorted({n for first in firsts for n in (first, groups - first)}))
+    hints = {n: times[n] + times[groups - n] for n in firsts if n in times and groups - n in times}
+    near = [n for n in sorted(hints, key=lambda n: hints[n]) if hints[n] < NEAR * one.microseconds]
+    found = []
+    for first in near[:SEARCHED]:
+        parts = [choice(replace(layer, n=BATCH_GROUP * n), arch) for n in (first, groups - first)]
+        sizes = BATCH_GROUP * first, workload.n - BATCH_GROUP * first
+        found.append((sizes, sum(part.microseconds if part else float("inf") for part in parts)))
+    return tuple(sorted(found, key=lambda way: way[1]))
+
+
+def _times(layer: ConvWorkload, arch: Arch, first: WgmmaConfig, sizes: list[int]) -> dict[int, float]:
+    """Microseconds of the fastest of a few configurations, by groups of images."""
+    model = shipped()
+    same = [one for one in model.winners if replace(one.layer, n=layer.n) == layer]
+    few = [first, *searched(layer, arch)[:FEW], *(one.config for one in same)]
+    rows: list[list[float]] = []
+    of: list[ConvWorkload] = []
+    configs: list[WgmmaConfig] = list(dict.fromkeys(few))
+    for part in (replace(layer, n=BATCH_GROUP * groups) for groups in sizes):
+        for plan in (WgmmaPlan(part, config, arch) for config in configs):
+            if why_not(plan) is None:
+                rows.append(features.row(plan))
+                of.append(part)
+    found = {one.layer.batch_groups: one.microseconds for one in same}
+    measured = frozenset(found)
+    for part, time in zip(of, model.microseconds(rows) if rows else (), strict=True):
+        groups = part.batch_groups
+        if groups not in measured:
+            found[groups] = min(found.get(groups, float("inf")), expected_at_least(part, float(time)))
+    return found

@@ -1,0 +1,318 @@
+"""A batch as two launches: two kernels, each for a part of the images, in place of one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate, pairwise
+from math import prod
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from subbyte.device.arch import Arch
+from subbyte.device.atoms import Atom
+from subbyte.device.joined_text import joined
+from subbyte.device.launch import Argument, Launch, Part
+from subbyte.errors import InvalidInput, SubbyteError, Unsupported
+from subbyte.families.base import Plan
+from subbyte.families.registry import config_from_key, family_of
+from subbyte.html import table
+from subbyte.kernel.build import compiled, make_plan
+from subbyte.kernel.kernel import Kernel
+from subbyte.kernel.operands import BESIDE, PLACE
+from subbyte.kernel.resources import Resources
+from subbyte.numerics import Requantization, Thresholds
+from subbyte.numerics.fusion import NOTHING
+from subbyte.spaces.configuration import Configuration
+from subbyte.workload import ConvWorkload
+from subbyte.workload.conv import BATCH_GROUP
+
+FORMS = ("nhwcnc", "nhwc")
+"""Of words whose outermost place is the group of images: a part of the batch is a part of the words."""
+SHARED = ("A", "Out")
+"""Arguments of which each kernel has a part."""
+JOINED = ("Wt", "Prm")
+"""Arguments that each kernel has in a form of its own: they stand one behind the other."""
+GAIN = 0.03
+"""By how much two launches have to be expected to be faster than one."""
+MOST = 2
+"""Ways to divide a batch of which the kernels are built and compared."""
+
+
+@dataclass(frozen=True)
+class SplitConfig(Configuration):
+    """The configurations of kernels that compute a batch together; of no family, and with no knobs of its own."""
+
+    images: tuple[int, ...]
+    configs: tuple[Configuration, ...]
+
+    def __post_init__(self) -> None:
+        """There is no knob to check."""
+
+    @property
+    def key(self) -> str:
+        """Such as ``256:wgp-tw7-tr2+16:wgp-tw8-tr1``."""
+        return "+".join(f"{n}:{one.key}" for n, one in zip(self.images, self.configs, strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Images and configuration of each."""
+        pairs = zip(self.images, self.configs, strict=True)
+        return {"parts": [{"images": n, "config": one.to_dict()} for n, one in pairs]}
+
+
+@dataclass(frozen=True)
+class SplitPlan:
+    """The plans of kernels that compute ``workload`` together, with what a plan is asked for; where there is one answer
+    alone, that of the first, which computes the most."""
+
+    workload: ConvWorkload
+    plans: tuple[Plan, ...]
+
+    @property
+    def config(self) -> SplitConfig:
+        """All configurations."""
+        return SplitConfig(tuple(one.workload.n for one in self.plans), tuple(one.config for one in self.plans))
+
+    @property
+    def arch(self) -> Arch:
+        """What they are built for."""
+        return self.plans[0].arch
+
+    @property
+    def output(self) -> str:
+        """What they give."""
+        return self.plans[0].output
+
+    @property
+    def clip(self) -> tuple[int, int]:
+        """Least and largest value of a requantized output."""
+        return self.plans[0].clip
+
+    @property
+    def requant(self) -> str:
+        """``fixed`` or ``general``."""
+        return self.plans[0].requant
+
+    @property
+    def parameter_form(self) -> str:
+        """Form of the requantization parameters."""
+        return self.plans[0].parameter_form
+
+    @property
+    def atom(self) -> Atom:
+        """The matrix instruction."""
+        return self.plans[0].atom
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of output pixels of a block."""
+        return self.plans[0].tile
+
+    @property
+    def columns(self) -> int:
+        """Output channels of a block."""
+        return self.plans[0].columns
+
+    @property
+    def layout(self) -> str:
+        """Of activations and outputs in memory."""
+        return self.plans[0].layout
+
+    @property
+    def shared_bytes(self) -> int:
+        """Dynamic shared memory of a block in bytes, at most."""
+        return max(one.shared_bytes for one in self.plans)
+
+    @cached_property
+    def launch(self) -> Launch:
+        """Their launches, one behind the other on the same arguments."""
+        launches = [one.launch for one in self.plans]
+        arguments, begins = [], []
+        for same in zip(*(one.arguments for one in launches), strict=True):
+            words = [prod(one.shape) for one in same]
+            if same[0].name in JOINED:
+                words = [-(-count // PLACE) * PLACE for count in words]
+            sizes = [0, *accumulate(one.nbytes // prod(one.shape) * n for one, n in zip(same, words, strict=True))]
+            form = BESIDE.join(one.form for one in same) if same[0].name in JOINED else same[0].form
+            arguments.append(Argument(same[0].name, same[0].dtype, (sum(words),), same[0].role, form))
+            begins.append(sizes[:-1])
+        entries = [_entry(one.entry, place) for place, one in enumerate(launches)]
+        parts = tuple(
+            Part(replace(one, entry=entry), tuple(start[place] for start in begins))
+            for place, (one, entry) in enumerate(zip(launches, entries, strict=True))
+        )
+        blocks = sum(prod(one.grid) for one in launches)
+        first = launches[0]
+        return Launch("+".join(entries), (blocks, 1, 1), first.block, self.shared_bytes, tuple(arguments), 1,
+                      first.dependent_launch, parts)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SplitKernel(Kernel):
+    """Kernels that compute a batch together, launched one behind the other: for whoever calls it one kernel.
+
+    Words in and out are those of the whole batch, ``Wt`` and ``Prm`` hold what each kernel reads, one behind the other.
+    Made by :func:`subbyte.compile`; :attr:`parts` are the kernels, to read, trace and export.
+    """
+
+    of: tuple[Kernel, ...] = ()
+
+    @staticmethod
+    def joining(workload: ConvWorkload, parts: Sequence[Kernel], reason: str = "") -> SplitKernel:
+        """Of the kernels for all images, in order. Raises Unsupported for kernels that cannot stand beside each
+        other."""
+        if why := why_not(workload, parts):
+            raise Unsupported(f"{workload} as {' + '.join(str(one.workload.n) for one in parts)} images: {why}")
+        return SplitKernel(SplitPlan(workload, tuple(one.plan for one in parts)), tuple(parts), reason=reason)
+
+    @property
+    def parts(self) -> tuple[Kernel, ...]:
+        """The kernels, in the order of their launches."""
+        return self.of
+
+    @cached_property
+    def cuda(self) -> str:
+        """The CUDA texts of all, behind each other."""
+        pairs = zip(self.launch.parts, self.of, strict=True)
+        return joined([re.sub(rf"\b{one.launch.entry}\b", part.launch.entry, one.cuda) for part, one in pairs])
+
+    @cached_property
+    def tir(self) -> str:
+        """The TIRx scripts of all, behind each other."""
+        return "\n\n".join(one.tir for one in self.of)
+
+    @cached_property
+    def _machine_code(self) -> tuple[bytes, Resources]:
+        every = [one.resources for one in self.of]  # each built, and found without a fault
+        most = {name: max(getattr(one, name) for one in every) for name in every[0].to_dict()}
+        fewest = {name: min(getattr(one, name) for one in every) for name in ("blocks_per_sm", "occupancy")}
+        return compiled(self.cuda, self.arch)[0], Resources(**{**most, **fewest})
+
+    @property
+    def resources(self) -> Resources:
+        """Of each figure the one of the kernel that takes the most."""
+        return self._machine_code[1]
+
+    def for_requantization(self, requant: Requantization | Thresholds | None) -> Kernel:
+        """This kernel, or its twin with the forms that ``requant`` needs. Raises InvalidInput."""
+        fitting = tuple(one.for_requantization(requant) for one in self.of)
+        return self if fitting == self.of else SplitKernel.joining(self.workload, fitting, self.reason)
+
+    def export(self, folder: str | Path) -> list[Path]:
+        """Raises Unsupported: a header is written for one launch."""
+        raise Unsupported(
+            f"{self.workload.label} is {len(self.of)} launches, and a C header starts one: export each of "
+            "kernel.parts, and give each its images"
+        )
+
+    def __repr__(self) -> str:
+        return f"SplitKernel({self.workload}, {self.key}, {self.arch}, output={self.output!r})"
+
+    def _repr_html_(self) -> str:
+        facts = {"workload": self.workload.label, "launches": str(len(self.of))}
+        for one in self.of:
+            grid = " x ".join(map(str, one.launch.grid))
+            facts[f"{one.workload.n} images"] = f"{one.key}: {grid} blocks of {one.launch.block[0]} threads"
+        if self.reason:
+            facts["chosen"] = self.reason
+        return table(facts.items(), upright=True)
+
+
+def split_plan(workload: ConvWorkload, key: str, arch: Arch) -> SplitPlan:
+    """The plan of the kernels that a key names (:attr:`SplitConfig.key`), with the usual output. Raises InvalidInput
+    for another text."""
+    plans = []
+    for part in key.split("+"):
+        images, _, config = part.partition(":")
+        if not images.isdigit() or not config:
+            raise InvalidInput(f"{key!r} names no kernels with their images, such as 256:KEY+16:KEY")
+        of = replace(workload, n=int(images), name="")
+        plans.append(make_plan(of, config_from_key(config), arch, None, None, "fixed"))
+    return SplitPlan(workload, tuple(plans))
+
+
+Way = tuple[tuple[int, ...], float]
+"""Images of each launch, and the microseconds that are expected of all."""
+
+
+class Built(NamedTuple):
+    """A kernel with its recorded time, None where nobody measured it."""
+
+    kernel: Kernel
+    recorded: float | None
+
+    @property
+    def microseconds(self) -> float | None:
+        """The recorded time, else what its family expects; None of a family that expects none."""
+        if self.recorded is not None:
+            return self.recorded
+        plan = self.kernel.plan
+        found = family_of(plan.config).expected(plan.workload, plan.config, plan.arch)
+        return None if found is None else found.microseconds
+
+
+def why_not(workload: ConvWorkload, parts: Sequence[Kernel]) -> str | None:
+    """Why kernels cannot compute a workload together, None when they can."""
+    if any(one.workload.n % BATCH_GROUP for one in parts[:-1]):
+        return f"each part but the last has a multiple of {BATCH_GROUP} images"
+    if any(replace(one.workload, n=workload.n, name="") != replace(workload, name="") for one in parts) or (
+        sum(one.workload.n for one in parts) != workload.n
+    ):
+        return "the parts are no parts of it"
+    for one, other in pairwise(parts):
+        if (one.arch, one.output) != (other.arch, other.output):
+            return "architecture and output of its kernels differ"
+        if [a.name for a in one.launch.arguments] != [a.name for a in other.launch.arguments]:
+            return "its kernels take other arguments"
+    if {one.name for one in parts[0].launch.arguments} - {*SHARED, *JOINED}:
+        return "its kernels read or keep what other layers have"
+    for name in SHARED:
+        forms = {one.argument(name).form for one in parts}
+        if len(forms) > 1 or not forms <= set(FORMS):
+            return f"words of {name} in {' and '.join(sorted(forms))}, which parts cannot share"
+    return None
+
+
+def ways_ahead(workload: ConvWorkload, config: Configuration, arch: Arch, fused: bool = False) -> tuple[Way, ...]:
+    """Ways to compute a batch by more than one launch that are expected to be faster by ``GAIN`` than a kernel of one
+    that nobody measured, the fastest first. None where something is ``fused`` into it, or nothing is expected of it."""
+    family = family_of(config)
+    ways = () if fused else family.launches(workload, arch)
+    whole = family.expected(workload, config, arch) if ways else None
+    return () if whole is None else tuple(one for one in ways if one[1] < (1.0 - GAIN) * whole.microseconds)
+
+
+def in_parts(one: Built, built: Callable[[ConvWorkload], Built]) -> SplitKernel | None:
+    """Two launches in place of a kernel, where they are expected to be faster; None where they are not. ``built`` makes
+    the kernel of a part.
+
+    A kernel whose time was recorded stays: what is expected of parts is not weighed against that.
+    """
+    kernel, plan, whole = one.kernel, one.kernel.plan, one.microseconds
+    if one.recorded is not None or whole is None:
+        return None
+    most, best = (1.0 - GAIN) * whole, None
+    for sizes, _ in ways_ahead(plan.workload, plan.config, plan.arch, kernel.fusion != NOTHING)[:MOST]:
+        try:
+            parts = [built(replace(kernel.workload, n=n, name="")) for n in sizes]
+            times = [part.microseconds or float("inf") for part in parts]
+            if sum(times) < most:
+                reason = _reason(whole, parts, times)
+                best = SplitKernel.joining(kernel.workload, [part.kernel for part in parts], reason)
+                most = sum(times)
+        except SubbyteError:  # a part that cannot be built, or not beside the other
+            continue
+    return best
+
+
+def _reason(whole: float, parts: Sequence[Built], times: Sequence[float]) -> str:
+    sizes = " and ".join(str(one.kernel.workload.n) for one in parts)
+    said = " and ".join(f"{time:.2f}" for time in times)
+    each = "; ".join(f"{one.kernel.workload.n} images: {one.kernel.reason}" for one in parts)
+    return f"two launches, of {sizes} images: {sum(times):.2f} us expected ({said}), of one {whole:.2f}; {each}"
+
+
+def _entry(name: str, place: int) -> str:
+    return f"{name}_{place}" if place else name
