@@ -24,8 +24,10 @@ from subbyte.sparse.networks import DEFAULTS
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
-UNIT = r"us\b|µs|microseconds?\b|TOPS\b|%(?! \d)|percent\b|images/s|"
-UNIT += r"times (?:as|faster|slower|larger|fewer|more|the|dense)\b"
+UNIT = (
+    r"us\b|µs|microseconds?\b|TOPS\b|%(?! \d)|percent\b|images/s|"
+    r"times (?:as|faster|slower|larger|fewer|more|the|dense)\b"
+)
 WITH_UNIT = re.compile(rf"(?<![\w.,-])({NUMBER})((?: (?:to|and|or) [+-]?{NUMBER})*)\s({UNIT})")
 TRIES = "warpgroup/tries-h200-2026-11-26.json"
 GENERATED = re.compile(r"<!-- benchmark:start.*?benchmark:end -->", re.DOTALL)

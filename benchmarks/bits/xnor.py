@@ -29,7 +29,7 @@ class XnorProduct:
         launch = Launch(composed.ENTRY, (composed.blocks(m * n), 1, 1), (composed.THREADS, 1, 1), 0, arguments)
         given = {"In0": bits(self._x).reshape(-1), "In1": bits(self._w).T.reshape(-1)}
         names = ("Out", "In0", "In1")
-        cubin, _ = nvrtc.compile_both(text, "sm_90a")
+        cubin, _ = nvrtc.compile_cubin(text, "sm_90a")
         self._launches = Launches([(cubin, launch, names)], given, {"Out": 4 * m * n}, device)
 
     def launcher(self) -> Callable[[], None]:

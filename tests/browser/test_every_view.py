@@ -65,6 +65,9 @@ NOTE = """(selectors) => {
   window.sbSeen = selectors.map((selector) => [selector, new WeakRef(document.querySelector(selector))]);
 }"""
 KEPT = "() => window.sbSeen.filter(([, view]) => view.deref()).map(([selector]) => selector)"
+# The reader's pane has rows down to its end.
+FULL = """() => document.querySelector(".sb-reader .row:last-child").getBoundingClientRect().bottom >=
+  document.querySelector(".sb-reader .pane").getBoundingClientRect().bottom"""
 GUARD = "data-lm-suppress-shortcuts"
 # The views with a place that takes keys and lets them through to JupyterLab.
 UNGUARDED = f"""(selectors) => selectors.filter((selector) =>
@@ -267,6 +270,7 @@ def test_light_and_dark(tab: Any) -> None:
     with tab.dark():
         tab.page.wait_for_function(f"(light) => !({INKS})({list(VIEWS)}).some((ink, i) => ink === light[i])", arg=light)
         sharp = "() => [...document.querySelectorAll('.sb-space canvas')].every((c) => c.width === c.clientWidth)"
+        tab.page.wait_for_function(FULL)
         tab.page.wait_for_function(sharp)  # it follows with a later frame, once the theme's styles are in
         for selector in VIEWS:
             tab.picture(f"every{selector}.dark", selector)

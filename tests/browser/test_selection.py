@@ -16,7 +16,7 @@ CELLS = (
     """import subbyte
 from subbyte_widgets import Selection, SpaceExplorer, TuningMonitor
 found = subbyte.landscape("resnet50.stage2@8")
-report = subbyte.tune("resnet50.stage2@8", runner="replay", landscape=found, trials=40, top_k=0)
+report = subbyte.tune("resnet50.stage2@8", runner="replay", strategy="random", landscape=found, trials=40, top_k=0)
 s = Selection()
 monitor = TuningMonitor(report.records[0], selection=s)
 monitor""",
@@ -40,7 +40,7 @@ TEXT = "(selector) => document.querySelector(selector)?.textContent ?? ''"
 def trials() -> Any:
     """The trials of the same study."""
     found = subbyte.landscape(NAME)
-    report = subbyte.tune(NAME, runner="replay", landscape=found, trials=40, top_k=0)
+    report = subbyte.tune(NAME, runner="replay", strategy="random", landscape=found, trials=40, top_k=0)
     return report.records[0].trials
 
 

@@ -221,7 +221,7 @@ function render({ model, el }) {
   search.addEventListener("input", () => write({ query: search.value }));
   search.addEventListener("keydown", onSearchKey);
   only.firstChild.addEventListener("change", () => write({ only_changes: only.firstChild.checked }));
-  const dark = new MutationObserver(() => paint());
+  const dark = new MutationObserver(() => moved()); // not at once: while the theme changes nothing is laid out
   dark.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
   const later = () => moved((stale = true));
   const watched = ["texts", "configs", "title", "facts", "hunks", "language", "query", "only_changes", "error"]
