@@ -92,8 +92,9 @@ def expected_at_least(layer: ConvWorkload, microseconds: float) -> float:
 
 
 @lru_cache(512)
-def choice(layer: ConvWorkload, arch: Arch) -> Choice | None:
-    """What a layer takes, None where nothing can be built. ``layer`` has whole groups of images."""
+def choice(layer: ConvWorkload, arch: Arch, wide: bool = True) -> Choice | None:
+    """What a layer takes, None where nothing can be built. ``layer`` has whole groups of images. Its own batch is
+    searched ``wide``, larger ones are not: that would take several times as long, and seldom finds more for it."""
     groups = layer.batch_groups
     variants = [one for one in shipped().winners if replace(one.layer, n=layer.n) == layer]
     offers = [
@@ -101,21 +102,21 @@ def choice(layer: ConvWorkload, arch: Arch) -> Choice | None:
         for one in variants
         if one.layer.batch_groups >= groups and _builds(layer, one.config, arch)
     ]
-    if all(one.groups > groups for one in offers) and (found := searched(layer, arch)):
+    if all(one.groups > groups for one in offers) and (found := searched(layer, arch, wide)):
         offers.append(Choice(found[0], expected(layer, found[0], arch), groups, False))
     larger = replace(layer, n=BATCH_GROUP * _next(groups)) if layer.kind == "conv" else layer  # rows are no batch
     if larger.batch_groups > groups and (not offers or _least(larger) < min(one.microseconds for one in offers)):
-        other = choice(larger, arch)
+        other = choice(larger, arch, wide=False)
         if other is not None and _builds(layer, other.config, arch):
             offers.append(other)
     return min(offers, key=lambda one: (one.microseconds, one.groups), default=None)
 
 
 @lru_cache(512)
-def searched(layer: ConvWorkload, arch: Arch) -> tuple[WgmmaConfig, ...]:
+def searched(layer: ConvWorkload, arch: Arch, wide: bool = True) -> tuple[WgmmaConfig, ...]:
     """What the search by the model finds, in the order to try it."""
     model = shipped()
-    return tuple(spread(likeliest(layer, arch, model.rank, model.winners)))
+    return tuple(spread(likeliest(layer, arch, model.rank, model.winners, wide)))
 
 
 def spread(configs: Iterable[WgmmaConfig]) -> list[WgmmaConfig]:

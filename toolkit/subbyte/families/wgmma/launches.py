@@ -47,7 +47,7 @@ def ways(workload: ConvWorkload, arch: Arch) -> tuple[Way, ...]:
     near = [n for n in sorted(hints, key=lambda n: hints[n]) if hints[n] < NEAR * one.microseconds]
     found = []
     for first in near[:SEARCHED]:
-        parts = [choice(replace(layer, n=BATCH_GROUP * n), arch) for n in (first, groups - first)]
+        parts = [choice(replace(layer, n=BATCH_GROUP * n), arch, wide=False) for n in (first, groups - first)]
         sizes = BATCH_GROUP * first, workload.n - BATCH_GROUP * first
         found.append((sizes, sum(part.microseconds if part else float("inf") for part in parts)))
     return tuple(sorted(found, key=lambda way: way[1]))

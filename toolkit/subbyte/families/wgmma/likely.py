@@ -53,14 +53,18 @@ class Winner(NamedTuple):
     microseconds: float
 
 
-def likeliest(workload: ConvWorkload, arch: Arch, rank: Rank, winners: Sequence[Winner]) -> dict[WgmmaConfig, float]:
-    """Configurations that can be built with what the model says of them, in the order of that."""
+def likeliest(
+    workload: ConvWorkload, arch: Arch, rank: Rank, winners: Sequence[Winner], wide: bool = True
+) -> dict[WgmmaConfig, float]:
+    """Configurations that can be built with what the model says of them, in the order of that. What is not ``wide``
+    stays near the winners, and takes a third of the time."""
     search = Search(workload, arch, rank)
     search.look_at(ported(workload, winners, search.lists))
-    search.look_at(plain(search.lists))
+    if wide or not search.found:
+        search.look_at(plain(search.lists))
     for _ in range(TURNS):
         before = search.best(1)
-        search.look_at(near for one in search.bred() for near in search.neighbours(one))
+        search.look_at(near for one in search.bred(WAYS if wide else 0) for near in search.neighbours(one))
         if search.best(1) == before:
             break
     return {one: search.found[one] for one in search.best(len(search.found))}
@@ -94,12 +98,12 @@ class Search:
         """The best so far."""
         return sorted(self.found, key=lambda one: (self.found[one], one.key))[:count]
 
-    def bred(self) -> list[WgmmaConfig]:
-        """The best so far, and the best of each of the best ways to divide the work."""
+    def bred(self, ways: int) -> list[WgmmaConfig]:
+        """The best so far, and the best of each of the best ``ways`` to divide the work."""
         order, first = self.best(len(self.found)), dict[tuple[object, ...], WgmmaConfig]()
         for one in order:
             first.setdefault(division(one), one)
-        return list(dict.fromkeys((*order[:BRED], *islice(first.values(), WAYS))))
+        return list(dict.fromkeys((*order[:BRED], *islice(first.values(), ways))))
 
     def neighbours(self, config: WgmmaConfig) -> Iterator[WgmmaConfig]:
         """All configurations that differ in one knob. Those of one that was asked for before have been seen."""
