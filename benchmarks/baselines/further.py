@@ -125,10 +125,7 @@ def one_layer(args: argparse.Namespace) -> int:
         (workload,) = workloads([args.layer])
         if any(cell["spec"] == workload.spec for cell in record["cells"]):
             return 0
-        try:
-            cell = cell_of(packed[workload][0], args, device, torch_device)
-        except FatalPlan:
-            os._exit(LOST)  # whatever would be closed needs the context
+        cell = cell_of(packed[workload][0], args, device, torch_device)
         record["cells"].append(cell)
         record["results"] = results(record["cells"])
         write_record(args.out, record)
@@ -151,7 +148,10 @@ def cell_of(
         sides = [our_side(stack, kernel, case, device)]
         try:
             opened = stack.enter_context(open_graph(case, torch_device, FORM))
-            best, cell["tried"] = search(opened, case, torch_device, args)
+            try:
+                best, cell["tried"] = search(opened, case, torch_device, args)
+            except FatalPlan:
+                os._exit(LOST)  # whatever would be closed needs the context
             for one, index in best:
                 launch = opened.launcher(index)
                 about = {"side": one.kind, "plan": one.name, "epilogue": FORM.epilogue,
