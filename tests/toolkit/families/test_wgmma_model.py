@@ -69,8 +69,18 @@ def test_candidates_can_be_built_and_the_first_are_of_many_kinds(spec):
     assert all(WGMMA.check(WGMMA.plan(layer, config, TARGET)) is None for config in found[:20])
     kinds = Counter(map(division, found[:TRIES]))
     assert max(kinds.values()) <= ALIKE
-    rows = [features.row(WgmmaPlan(layer, config, TARGET)) for config in found[:3]]
+    rows = [features.row(WgmmaPlan(layer, config, TARGET)) for config in found[:TRIES]]
     assert all(len(row) == len(features.NAMES) for row in rows)
+    assert sum(odds < batches.SAFE_ODDS for odds in model.shipped().odds(rows)) >= batches.SAFE
+
+
+def test_what_the_compiler_hardly_refuses_is_tried_before_another_family(monkeypatch):
+    layer, odds = subbyte.workload("n8h8w8c64k64r3s3p1"), np.full(9, 0.2)
+    configs = batches.searched(layer, TARGET)[:9]
+    monkeypatch.setattr(model.Model, "odds", lambda self, rows: odds[: len(rows)])
+    assert batches.hedged(configs, layer, TARGET) == list(configs)
+    odds[[1, 6, 8]] = 0.01  # one of the leading stays where it is, the third of them too
+    assert batches.hedged(configs, layer, TARGET) == [configs[at] for at in (0, 1, 2, 3, 6, 4, 5, 7, 8)]
 
 
 def test_small_batches_reach_the_kernel_of_a_single_tile():

@@ -175,7 +175,7 @@ def test_places_that_cannot_be_written(store, tmp_path, monkeypatch):
     for attempt in (Store(tmp_path / "pipe").rows, lambda: Store(tmp_path / "pipe").add(record())):
         with pytest.raises(InvalidInput, match="not a file but a device or a pipe"):  # and no waiting for its other end
             attempt()
-    with pytest.raises(InvalidInput, match=r"Not a directory|File exists"):
+    with pytest.raises(InvalidInput, match=r"cannot be written: (Not a directory|File exists)"):
         Store(store.path / "below" / "own.sqlite").add(record())
     with pytest.raises(InvalidInput, match="expected a path"):
         Store(7)

@@ -193,7 +193,7 @@ class Store:
         except UnicodeDecodeError:  # what SQLite says quotes the damaged bytes
             raise self._refused(sqlite3.DatabaseError("it holds bytes that are no text")) from None
         except OSError as error:
-            raise self._unreachable(error) from None
+            raise self._unreachable(error, "cannot be written: " if write else "") from None
 
     def _connect(self, write: bool) -> sqlite3.Connection:
         if self.path.exists() and not self.path.is_file():  # opening a pipe would wait for its other end
@@ -227,9 +227,9 @@ class Store:
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = FULL")
 
-    def _unreachable(self, error: OSError) -> InvalidInput:
+    def _unreachable(self, error: OSError, what: str = "") -> InvalidInput:
         return InvalidInput(
-            f"store {self.path}: {reason_of(error)}; name another file with store=, --store or {VARIABLE}"
+            f"store {self.path}: {what}{reason_of(error)}; name another file with store=, --store or {VARIABLE}"
         )
 
     def _refused(self, error: sqlite3.Error) -> Exception:

@@ -7,7 +7,7 @@ slower than at a larger batch whose kernel it can take. What was measured at as 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -26,6 +26,10 @@ from subbyte.workload.conv import BATCH_GROUP
 
 ALIKE = 2
 """Of the first to be tried, those that divide the work in the same way: what refuses one of them often refuses all."""
+LEADING, SAFE, SAFE_ODDS = 4, 2, 0.05
+"""How many of the fastest are tried before those ``SAFE`` that the compiler hardly refuses, and its odds for these."""
+FEW = 64
+"""Configurations whose odds are looked at together."""
 CHAIN = 8
 """Groups of images up to which every larger batch is looked at. Above, as many steps lead to the next power of two,
 which ends a chain."""
@@ -44,7 +48,7 @@ def ranked(layer: ConvWorkload, arch: Arch) -> list[WgmmaConfig]:
     """Dense configurations that can be built, in the order to try them: that of :func:`choice` first."""
     layer = whole(layer)
     first = choice(layer, arch)
-    return [] if first is None else list(dict.fromkeys((first.config, *searched(layer, arch))))
+    return [] if first is None else hedged(list(dict.fromkeys((first.config, *searched(layer, arch)))), layer, arch)
 
 
 def finds(layer: ConvWorkload, arch: Arch) -> bool:
@@ -129,6 +133,21 @@ def spread(configs: Iterable[WgmmaConfig]) -> list[WgmmaConfig]:
         alike[how] = alike.get(how, 0) + 1
         (first if alike[how] <= ALIKE else last).append(one)
     return [*first, *last]
+
+
+def hedged(configs: Sequence[WgmmaConfig], layer: ConvWorkload, arch: Arch) -> list[WgmmaConfig]:
+    """The same, but with the fastest that the compiler hardly refuses behind the ``LEADING``: where it refuses these,
+    it often refuses what is like them, and after a few builds a slower family would be taken."""
+    safe: list[WgmmaConfig] = []
+    for begin in range(0, len(configs), FEW):
+        part = configs[begin : begin + FEW]
+        odds = shipped().odds([features.row(WgmmaPlan(layer, one, arch)) for one in part])
+        safe += [one for one, chance in zip(part, odds, strict=True) if chance < SAFE_ODDS]
+        if len(safe) >= SAFE:
+            break
+    late = [one for one in safe[:SAFE] if one not in configs[:LEADING]]
+    others = [one for one in configs if one not in late]
+    return [*others[:LEADING], *late, *others[LEADING:]]
 
 
 def whole(layer: ConvWorkload) -> ConvWorkload:

@@ -50,8 +50,11 @@ class Model:
 
     def rank(self, rows: Sequence[Sequence[float]]) -> list[float]:
         """By what plans are put in order: the logarithm of the time, and more where the compiler may refuse them."""
-        chance = 1.0 / (1.0 + np.exp(-self.refused.predict(rows)))
-        return list(map(float, self._logarithms(rows) + REFUSED * chance))
+        return list(map(float, self._logarithms(rows) + REFUSED * self.odds(rows)))
+
+    def odds(self, rows: Sequence[Sequence[float]]) -> NDArray[np.float64]:
+        """How likely the compiler's report refuses plans with these features, 0 to 1."""
+        return np.asarray(1.0 / (1.0 + np.exp(-self.refused.predict(rows))))
 
     def _logarithms(self, rows: Sequence[Sequence[float]]) -> NDArray[np.float64]:
         return self.time.predict(rows) + np.asarray(rows)[:, features.NAMES.index("cycles")]
