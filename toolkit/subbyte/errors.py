@@ -94,6 +94,15 @@ def shown(value: object, most: int = LONGEST_VALUE) -> str:
     return shortened(" ".join(found.split()), most)
 
 
+def in_words(error: BaseException, most: int = 500) -> str:
+    """An exception of a caller's own code in words: its type and what it says, the type alone where that fails."""
+    try:
+        said = str(error)
+    except Exception:  # such a class may raise anything
+        said = ""
+    return f"{type(error).__name__}: {said}".strip(": ")[:most]
+
+
 def did_you_mean(given: object, allowed: Iterable[str], limit: int = 3) -> str:
     """A sentence part listing the closest allowed values, or all of them when none is close."""
     names = sorted(map(str, allowed))

@@ -83,12 +83,20 @@ def test_a_study_in_ten_lines(tmp_path):
         assert len(again.trials) == 22
 
 
+class Unsaid(Exception):
+    """One that cannot say what happened."""
+
+    def __str__(self):
+        raise RuntimeError
+
+
 def test_ask_and_tell_numbers_samples_and_exceptions():
     with subbyte.Study(space(), "random", seed=0) as study:
         one, two, three, four = study.ask(4)
         assert study.tell(one, 4.0).result.microseconds == 4.0
         assert study.tell(two, [9.0, 1.0, 2.0]).result.microseconds == 2.0
         assert study.tell(three, RuntimeError("no")).result.kind == "launch"
+        assert told(Unsaid()).reason == "Unsaid"
         assert study.tell(four, float("nan")).result.kind == "wrong"
         with pytest.raises(InvalidInput, match="or a list of such samples"):
             study.tell(study.ask()[0], "fast")

@@ -24,7 +24,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
-from subbyte.errors import InvalidInput, MissingDependency, SubbyteError, Unsupported
+from subbyte.errors import InvalidInput, MissingDependency, SubbyteError, Unsupported, in_words
 from subbyte.measure.runner import Runner, RunnerBase, refuse_unlike
 from subbyte.measure.worker import WorkerDied, WorkerTimeout
 from subbyte.records.result import Failed, Result
@@ -80,7 +80,7 @@ class ExecutorRunner(RunnerBase):
         except SubbyteError:
             raise
         except Exception as error:  # every executor has its own
-            raise MissingDependency(f"the executor cannot make a runner: {_said(error)}") from None
+            raise MissingDependency(f"the executor cannot make a runner: {in_words(error)}") from None
         self.arch: str | None = self.device.get("arch")
 
     def run(self, workload: ConvWorkload, configs: Sequence[Configuration]) -> list[Result]:
@@ -142,7 +142,7 @@ class ExecutorRunner(RunnerBase):
         except SubbyteError:
             raise
         except Exception as error:  # every executor has its own
-            raise SubbyteError(f"the process was lost: {_said(error)}") from None
+            raise SubbyteError(f"the process was lost: {in_words(error)}") from None
         refuse_unlike(self.device, device)
         found: list[list[float]] = times
         return found
@@ -170,10 +170,10 @@ class ExecutorRunner(RunnerBase):
         except Exception as error:  # a broken pool, a lost machine, a cancelled task
             if _is_beyond_repair(error):
                 raise MissingDependency(
-                    f"the executor is broken ({_said(error)}); subbyte.measure.worker.WorkerPool replaces processes "
+                    f"the executor is broken ({in_words(error)}); subbyte.measure.worker.WorkerPool replaces processes "
                     "that die"
                 ) from None
-            return Failed("crash", f"the measuring process was lost: {_said(error)}")
+            return Failed("crash", f"the measuring process was lost: {in_words(error)}")
         refuse_unlike(self.device, device)
         return replace(result, device=device)
 
@@ -186,10 +186,6 @@ def _is_beyond_repair(error: Exception) -> bool:
 
 def _note(ended: queue.SimpleQueue[int], place: int, _: Any) -> None:
     ended.put(place)
-
-
-def _said(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}".strip(": ")[:300]
 
 
 _runners: dict[bytes, Runner] = {}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from subbyte.arguments import checked, number
-from subbyte.errors import InvalidInput, MissingDependency, shown
+from subbyte.errors import InvalidInput, MissingDependency, in_words, shown
 from subbyte.gpu.driver import detect
 from subbyte.gpu.taking import taken
 from subbyte.measure.runner import RunnerBase
@@ -61,7 +61,7 @@ class ObjectiveRunner(RunnerBase):
         except InvalidInput:
             raise
         except Exception as error:  # the user's own code
-            return Failed("launch", f"{type(error).__name__}: {error}"[:500])
+            return Failed("launch", in_words(error))
         return told(value)
 
 
@@ -76,7 +76,7 @@ def told(value: Any) -> Result:
     if isinstance(value, Measured | Failed):
         return value
     if isinstance(value, BaseException):
-        return Failed("launch", f"{type(value).__name__}: {value}"[:500])
+        return Failed("launch", in_words(value))
     value = value.tolist() if hasattr(value, "tolist") else value
     samples = list(value) if isinstance(value, list | tuple) else [value]
     if not samples or not all(map(is_time, samples)):

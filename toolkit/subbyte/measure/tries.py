@@ -71,7 +71,8 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
 
     Without ``tries`` nothing is measured and no GPU is needed (:func:`subbyte.kernel.compile`). The kernel is the
     fastest that the user's own searches found on this GPU, as long as its text has not changed; else the fastest one
-    recorded in the package; else the one estimated fastest, on the newest instruction that covers the convolution.
+    recorded in the package; else the one estimated fastest, on the newest instruction that covers the convolution. Only
+    a batch above 64 images without a record is weighed against two launches for parts of it.
 
     With ``tries=16`` the 16 most promising configurations, best first, are built in parallel on the processors of
     this machine. On the GPU ``device`` (a number, ``cuda:1``) every output element of each is compared with the exact

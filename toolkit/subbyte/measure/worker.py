@@ -268,7 +268,7 @@ def serve(descriptor: int) -> NoReturn:
             known = next(cls.__name__ for cls in type(error).__mro__ if getattr(errors, cls.__name__, None) is cls)
             reply = pickle.dumps((known, str(error)))
         except BaseException as error:  # SystemExit too: the process stays for the next request
-            reply = pickle.dumps(("raised", f"{type(error).__name__}: {error}"[:2000]))
+            reply = pickle.dumps(("raised", errors.in_words(error, 2000)))
         sys.stdout.flush()
         try:
             pipe.send_bytes(reply)
