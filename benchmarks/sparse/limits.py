@@ -51,7 +51,8 @@ ARITHMETIC: Mapping[str, tuple[str, str]] = {
     ),
 }
 """Arithmetic of the epilogue: what each kind looks like in a kernel's text, and what takes its place. Without packing
-the values are still computed, for stores that never happen: no address of the GPU has its upper bits set."""
+the values are still computed, for stores that never happen: no address of the GPU has its upper bits set. ptxas drops
+multiplications whose sums nobody uses. It makes jumps of these stores, so times without packing are upper bounds."""
 OUTPUTS = "stores of outputs"
 REST = ", ".join((*list(MOVES)[1:], *ARITHMETIC, OUTPUTS))
 """All but multiplications and the weights that they need."""
