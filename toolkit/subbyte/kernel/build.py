@@ -60,7 +60,7 @@ def cuda_text(plan: Plan) -> str:
     if cached is not None:
         return cached.decode()
     try:
-        import tvm  # noqa: F401
+        import subbyte.tirx.load  # noqa: F401
     except ImportError as error:
         kept = recommended_text(plan)
         if kept is None:

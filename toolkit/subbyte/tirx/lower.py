@@ -7,13 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import tvm
-import tvm_ffi
-from tvm.backend.cuda import transforms as cuda_transforms
-from tvm.tirx import compilation_pipeline, transform
-
 from subbyte.device.launch import Launch
 from subbyte.errors import BuildFailed
+from subbyte.tirx.load import compilation_pipeline, cuda_transforms, transform, tvm, tvm_ffi
 
 PIPELINE = "subbyte"
 _COMPILE = "tvm_callback_cuda_compile"
