@@ -2,11 +2,11 @@
 
     python benchmarks/baselines further RECORD.json --pack FOLDER --cells stages [--seconds N]
 
-Of each layer, int8 to int8 with one scale: every plan that the heuristics list; then engines of the graph with knobs
-drawn at random from all values they take (``--drawn``, by a seed), each built, compared with the exact answer and timed
-quickly; then the layout NC/32HW32. The fastest of each kind and our kernel (``rounds --build`` writes the pack) are
-sampled in turns, in two runs with graphs of their own. The record is written after every layer; started again, the
-program goes on with the layers that it lacks.
+Of each layer, int8 to int8 with one scale: every plan that the heuristics list; then engines of the graph with all
+values of their knobs while K is not split, and with values drawn at random (``--drawn`` plans in all, by a seed), each
+built, compared with the exact answer and timed quickly; then the layout NC/32HW32. The fastest of each kind and our
+kernel (``rounds --build`` writes the pack) are sampled in turns, in two runs with graphs of their own. The record is
+written after every layer; started again, the program goes on with the layers that it lacks.
 
 Some drawn knobs give a plan that does not end, or that touches memory which is not its own, and no other work of the
 process comes through after that. So each layer has a process of its own, which notes each plan before it begins
@@ -17,6 +17,7 @@ plans no more are drawn.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import random
 import subprocess
@@ -66,18 +67,35 @@ Knobs = dict[Any, range]
 """The values that an engine takes for each of its knobs."""
 
 
+SPLIT = "SPLIT_K"
+"""In the name of the knob that most kernels take at its least value alone."""
+
+
 def choices(engines: dict[int, Knobs], rng: random.Random, count: int) -> Iterator[tuple[int, dict[Any, int]]]:
-    """``count`` different pairs of an engine and values of its knobs, engines in turns; fewer where there are fewer."""
+    """``count`` different pairs of an engine and values of its knobs, engines in turns; fewer where there are fewer.
+
+    First all values of the others with K not split, in an order of the generator's, then values drawn of all.
+    """
     seen: set[tuple[int, tuple[int, ...]]] = set()
+    whole = {engine: _unsplit(knobs, rng) for engine, knobs in engines.items()}
     for turn in range(20 * count):
         if len(seen) == count or not engines:
             return
         engine = list(engines)[turn % len(engines)]
-        values = {knob: rng.choice(allowed) for knob, allowed in engines[engine].items() if len(allowed)}
+        drawn = {knob: rng.choice(allowed) for knob, allowed in engines[engine].items() if len(allowed)}
+        values = whole[engine].pop() if whole[engine] else drawn
         key = (engine, tuple(values.values()))
         if key not in seen:
             seen.add(key)
             yield engine, values
+
+
+def _unsplit(knobs: Knobs, rng: random.Random) -> list[dict[Any, int]]:
+    """All values of an engine's knobs with K not split."""
+    ranges = {knob: allowed[:1] if SPLIT in str(knob) else allowed for knob, allowed in knobs.items() if len(allowed)}
+    found = [dict(zip(ranges, values, strict=True)) for values in itertools.product(*ranges.values())]
+    rng.shuffle(found)
+    return found
 
 
 @answering
@@ -86,7 +104,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("out", type=Path, metavar="RECORD")
     parser.add_argument("--pack", type=Path, required=True)
     parser.add_argument("--cells", nargs="+", default=["stages"])
-    parser.add_argument("--drawn", type=int, default=150, help="plans of drawn knobs of a layer (default %(default)s)")
+    parser.add_argument("--drawn", type=int, default=600, help="plans of chosen knobs of a layer (default %(default)s)")
     parser.add_argument("--layer-seconds", type=float, default=25.0, help="for building and timing a layer's plans")
     parser.add_argument("--seconds", type=float, default=1e6, help="begins no layer after so long")
     parser.add_argument("--device", type=int, default=0)

@@ -51,7 +51,11 @@ ARITHMETIC: Mapping[str, tuple[str, str]] = {
     ),
 }
 """Arithmetic of the epilogue: what each kind looks like in a kernel's text, and what takes its place. Without packing
-the values are still computed, for stores that never happen: no address of the GPU has its upper bits set."""
+the values are still computed, for stores that never happen: no address of the GPU has its upper bits set. ptxas drops
+multiplications whose sums nobody uses, and makes a jump of nearly each of these stores, so the time is an upper bound.
+Without multiply-adds too, the last packing is followed by a single condition for the stores of all sums."""
+PACKED = re.compile(ARITHMETIC["packing"][0])
+
 OUTPUTS = "stores of outputs"
 REST = ", ".join((*list(MOVES)[1:], *ARITHMETIC, OUTPUTS))
 """All but multiplications and the weights that they need."""
@@ -69,7 +73,9 @@ def without(text: str, kinds: str) -> str:
             text = re.sub(r'asm volatile\("\{ [^"]*wgmma\.mma_async[^"]*"', 'asm volatile(""', text)
         if kind == OUTPUTS:
             text = re.sub(r"(\*\(uint2\*\)\(Out_ptr )", r"if ((unsigned long long)Wt_ptr >> 60) \1", text)
-        if kind in ARITHMETIC:
+        if kind == "packing" and "multiply-adds" in kinds:
+            text = _unpacked(text)
+        elif kind in ARITHMETIC:
             text = re.sub(*ARITHMETIC[kind], text)
         for start in MOVES.get(kind, ()):
             text = re.sub(rf'asm volatile\("({start}[^"\[]*\[(%\d+)\][^"]*)"', _never, text)
@@ -83,6 +89,20 @@ def _never(found: re.Match[str]) -> str:
     instruction, address = found.groups()
     width = "u64" if ".global" in instruction else "u32"
     return f'asm volatile("{{ .reg .pred never; setp.eq.{width} never, {address}, 1; @never {instruction} }}"'
+
+
+def _unpacked(text: str) -> str:
+    """Without packing, and all that would be packed stored where the last of it was, on one condition that never
+    holds."""
+    found = list(PACKED.finditer(text))
+    if not found:
+        return text
+    kept = "".join(
+        f'asm volatile("st.shared.b32 [%0], %0;" : : "r"({one}));' for each in found for one in each.group(2, 3)
+    )
+    end = found[-1].end()
+    after = f" if ((unsigned long long)Wt_ptr >> 60) {{ {kept} }}{text[end:]}"
+    return PACKED.sub(r"\1 = \4;", text[:end]) + after
 
 
 def chosen(lines: Sequence[str]) -> list[dict[str, Any]]:

@@ -1,6 +1,7 @@
 """Baselines beyond the heuristics' lists, as far as they go without a GPU: knobs, the layout of vectors, what fails."""
 
 import argparse
+import itertools
 import random
 import subprocess
 import sys
@@ -30,6 +31,14 @@ def test_drawn_knobs_differ_and_stay_among_their_values():
     assert len({(engine, *values.items()) for engine, values in drawn}) == len(drawn) == 3 * 2 + 1
     assert all(value in engines[engine][knob] for engine, values in drawn for knob, value in values.items())
     assert not list(further.choices({}, random.Random(0), 5))
+
+
+def test_kernels_that_do_not_split_k_come_first():
+    engines = {2: {"KnobType.SPLIT_K_SLC": range(1, 129), "KnobType.KERNEL_CFG": range(5)}}
+    first = [values for _, values in itertools.islice(further.choices(engines, random.Random(0), 40), 5)]
+    assert {values["KnobType.KERNEL_CFG"] for values in first} == set(range(5))
+    assert {values["KnobType.SPLIT_K_SLC"] for values in first} == {1}
+    assert len(list(further.choices(engines, random.Random(0), 40))) == 40
 
 
 class Device:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -72,3 +74,19 @@ def test_a_network_that_fails_leaves_the_others(monkeypatch):
     monkeypatch.setattr(networks, "measured", fails)
     found = networks.attempted({"name": "tcbnn.mlp@8"}, None, np)
     assert found == {"name": "tcbnn.mlp@8", "failed": "words differ between two runs"}
+
+
+def test_the_networks_of_the_h100_are_in_the_notes() -> None:
+    root = Path(__file__).resolve().parents[3] / "benchmarks"
+    path = root / "results" / "bits" / "networks-h100-2026-11-27.json"
+    text = (root / "notes" / "bits.md").read_text(encoding="utf-8")
+    lines = text[text.index(path.name) :].splitlines()
+    lines = lines[lines.index("  | us (images a second) on an H100 | @8 | @64 | @256 | @512 |") :]
+    batches = [cell.strip() for cell in lines[0].strip(" |").split("|")][1:]
+    said: dict[str, str] = {}
+    for line in lines[2 : lines.index("")]:
+        name, *cells = (cell.strip() for cell in line.strip(" |").split("|"))
+        said |= {name + batch: cell.split()[0] for batch, cell in zip(batches, cells, strict=True) if cell != "-"}
+    found = json.loads(path.read_text(encoding="utf-8"))["networks"]
+    assert said == {one["name"]: f"{one['microseconds']:,.1f}" for one in found}
+    assert not any(one["wrong"] or one["wrong_by_layer"] for one in found)

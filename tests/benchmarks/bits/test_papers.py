@@ -203,6 +203,43 @@ def test_tables_of_the_notes_are_those_of_the_records() -> None:
             found.append(experiment)
             made = papers_table.table_of(papers_table.by_side(rows, experiment))
             assert f"### {experiment}\n\n{made}\n" in text, f"{path.name}: {experiment} has another table"
-    for experiment in set(EXPERIMENTS) - set(found):
-        assert f"`{experiment}`: not measured yet" in text
+    for experiment in EXPERIMENTS:
+        assert (f"`{experiment}`: not measured yet" in text) is (experiment not in found), experiment
     assert set(found) <= set(EXPERIMENTS)
+
+
+def said_of_deep_products(packing: papers_table.Times, deep: papers_table.Times) -> list[str]:
+    """What the notes say of ``T3 packing`` and ``T3 deep``, by the records' times."""
+    sides = ("wgmma, bits", "mma fsb, bits")
+    sizes = packing[sides[0]]
+    more = {size: [packing[f"{side}, packing"][size] - packing[side][size] for side in sides] for size in sizes}
+    small = [one for size in ("128", "256", "512", "1024") for one in more[size]]
+    ring, fsb, int8 = packing[sides[0]], packing[sides[1]], packing["cuBLAS int8"]
+    ahead = [f"{fsb[size] / ring[size]:.1f}" for size in ("2048", "4096", "8192")]
+    one = {side: times["16384"] for side, times in deep.items()}
+    return [
+        f"packing adds {min(small):.2f} to {max(small):.2f} us up to 1,024",
+        f"{more['2048'][0]:.1f} and {more['2048'][1]:.1f} us at 2,048",
+        f"{more['8192'][1]:.1f} and {more['8192'][0]:.1f} at 8,192",
+        f"and {packing['xnor, int32']['8192'] / ring['8192']:.0f} at 8,192",
+        f"{', '.join(ahead)} times, from 4,096 on",
+        f"`wgmma` {one[sides[0]]:.0f} us with bits out",
+        f"{one['wgmma, int32']:.0f} with int32 out",
+        f"{one['mma plain, bits'] / one[sides[1]]:.2f} times FSB's time",
+        f"**int8 {one['cuBLAS int8']:,.0f}, twice",
+        f"{one['cuBLAS int8'] / one[sides[0]]:.1f} times here, and {int8['8192'] / ring['8192']:.1f} times at 8,192",
+    ]
+
+
+def test_what_the_notes_say_of_deep_products_is_in_the_records() -> None:
+    root = Path(__file__).resolve().parents[3] / "benchmarks"
+    text = " ".join((root / "notes" / "bits_papers.md").read_text(encoding="utf-8").split())
+    rows = []
+    for path in sorted((root / "results" / "bits").glob("papers-t3-*.json")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        rows += record["sides"]
+        assert "/" not in record["command"]
+    packing, deep = (papers_table.by_side(rows, name) for name in ("T3 packing", "T3 deep"))
+    assert [said for said in said_of_deep_products(packing, deep) if said not in text] == []
+    packing["wgmma, bits"]["8192"] *= 1.1  # a record that the notes are not written from
+    assert len([said for said in said_of_deep_products(packing, deep) if said not in text]) == 4

@@ -60,6 +60,18 @@ def test_arithmetic_of_the_epilogue_goes_kind_by_kind(text: str) -> None:
     assert all(without(text, kinds) != text for kinds in EPILOGUE if kinds)
 
 
+def test_all_sums_stay_in_use_behind_one_condition(text: str) -> None:
+    """A condition for each would be a jump for each, and the time of the jumps would be taken."""
+    packed = set(re.findall(r"cvt_pack\w+\(packed\w+\[\w+\], (\w+), (\w+),", text))
+    left = without(text, ", ".join(ARITHMETIC))
+    assert packed
+    assert "@never st.shared.b32" not in left
+    (block,) = re.findall(r"if \(\(unsigned long long\)Wt_ptr >> 60\) \{(.*?) \}", left)
+    assert sorted(re.findall(r'st\.shared\.b32[^(]*"r"\((\w+)\)', block)) == sorted(
+        one for two in packed for one in two
+    )
+
+
 def test_a_kind_that_is_not_there_is_said(text: str) -> None:
     with pytest.raises(InvalidInput, match="the text has no loads of weights"):
         without(without(text, "loads of weights"), "loads of weights")
