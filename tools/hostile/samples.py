@@ -27,6 +27,7 @@ from subbyte.families.mma.config import MmaConfig
 from subbyte.families.shared.one_by_one.space import OneByOneSpace
 from subbyte.kernel.edit import EditedKernel
 from subbyte.kernel.kernel import Kernel, build
+from subbyte.kernel.split import SplitKernel
 from subbyte.measure.atoms.program import AtomKernel
 from subbyte.measure.fake import FakeRunner
 from subbyte.networks import Network
@@ -200,6 +201,11 @@ def _network(name: str) -> Network:
     return replace(found, name=name, layers=layers, source=name, trained=name)
 
 
+def _split_kernel(name: str) -> SplitKernel:
+    part = plain_kernel()
+    return SplitKernel.joining(replace(part.workload, n=2 * part.workload.n, name=name), (part, part), name)
+
+
 SAMPLES: dict[type, Callable[[str], Any]] = {
     AtomKernel: lambda name: kernel(name, AtomKernel),
     ConvWorkload: named,
@@ -221,6 +227,7 @@ SAMPLES: dict[type, Callable[[str], Any]] = {
     NetworkReport: lambda name: tuning_report(name, NetworkReport),
     RowLowering: lambda name: replace(sparse.row_lowering(), workload=named(name, "n1h6w16c4k8r3s3p1"), source=name),
     SpeedLimits: _limits,
+    SplitKernel: _split_kernel,
     Software: _software,
     SpeedMap: _speed_map,
     Spread: _spread,

@@ -243,7 +243,7 @@ def test_the_readme_of_the_project_shows_the_stages_of_the_rounds(tmp_path):
     assert sum(line.startswith("| resnet50.stage") for line in text.splitlines()) == 12
     assert "enter1x1" not in text
     ahead = sum(one["verdict"] == "ahead" for one in record["results"])
-    assert f"Of all {len(record['results'])} layers measured so {ahead} are ahead" in text
+    assert f"Of the {len(record['results'])} layers measured this way, ours is ahead in {ahead} and" in text
     assert table.summary(tmp_path / "none") == "Nothing has been recorded yet."
     (tmp_path / "rounds-x.json").write_text("{}")
     with pytest.raises(InvalidInput, match="no record of `benchmarks/baselines rounds`"):

@@ -160,7 +160,7 @@ def test_swapped_halves_of_k_give_other_sums() -> None:
 def test_other_selectors_are_refused() -> None:
     with pytest.raises(Unsupported, match="the selector 0"):
         _warpgroup(Case(64, 8), 128, 512, "1")
-    with pytest.raises(Unsupported, match="selector 0 alone"):
+    with pytest.raises(Unsupported, match="only the sparsity selector 0"):
         _warp(Case(16, 8), "0x1")
 
 

@@ -122,7 +122,7 @@ def test_dense_is_taken_where_finding_zeros_did_not_pay(monkeypatch):
     monkeypatch.setattr(dense, "measured", lambda: found)
     workload = subbyte.workload("gemm512")
     assert CONDENSE.dense_at(workload, 0.009) is None
-    assert "below density 0.01 alone on this product" in str(CONDENSE.dense_at(workload, 0.01))
+    assert "only below density 0.01 on this product" in str(CONDENSE.dense_at(workload, 0.01))
     assert "at no density on this product" in str(CONDENSE.dense_at(subbyte.workload("gemm64"), 0.0))
     assert "on all products measured (2)" in str(CONDENSE.dense_at(subbyte.workload("gemm128"), 0.5))
     assert CONDENSE.dense_at(subbyte.workload("gemm128"), 0.005) is None

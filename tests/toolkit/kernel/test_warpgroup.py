@@ -198,6 +198,6 @@ def test_a_serialized_kernel_is_refused():
 
 
 def test_the_warp_family_does_not_take_it():
-    with pytest.raises(Unsupported, match="wgmma exists on sm_90a"):
+    with pytest.raises(Unsupported, match="wgmma exists only on sm_90a"):
         subbyte.build(SMALL["plain"][0], SMALL["plain"][1], "sm_80")
     assert subbyte.build(SMALL["plain"][0], MmaConfig()).arch == "sm_90a"

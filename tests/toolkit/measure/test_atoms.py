@@ -237,7 +237,7 @@ def test_a_recorded_run_is_printed_without_a_gpu(capsys: pytest.CaptureFixture[s
     assert main(["bench", "atoms", "--out", "/proc/none/atoms.json"]) == 2
     assert "cannot write /proc/none/atoms.json" in capsys.readouterr().err
     assert main(["bench", "resnet50.stage2@8", "--from", str(record)]) == 2
-    assert "leave WORKLOADs" in capsys.readouterr().err
+    assert "leave out WORKLOADs" in capsys.readouterr().err
 
 
 def test_command_prints_and_writes(

@@ -425,7 +425,6 @@ def test_first_layer_of_alexnet_is_refused_with_the_reason() -> None:
         ((SMALL, "sm_80", "papers"), {}, "unknown kind of space 'papers': did you mean paper"),
         ((5,), {}, "workload 5"),
         ((SMALL, 80), {}, "architecture 80"),
-        ((SMALL, "sm_80", None), {}, "unknown kind of space None"),
         ((SMALL,), {"chunk": 2}, "'chunk' cannot be fixed in a space"),
         ((SMALL,), {"layouts": "nhwc"}, "'layouts' cannot be fixed in a space: did you mean layout"),
         ((SMALL,), {"layout": "nchw"}, "layout='nchw'"),

@@ -367,7 +367,7 @@ def test_further_sizes_are_built_once_and_exact(torch, make):
 def test_further_sizes_need_a_call_outside_and_the_layers_own_words(torch, make):
     layer = make(FIRST)
     other = torch.zeros((1, 40, 4, 5), dtype=torch.int8)
-    with pytest.raises(Exception, match="hold that size alone, no dynamic one"):
+    with pytest.raises(Exception, match="hold only that size, no dynamic one"):
         torch.export.export(layer, (other,), strict=False)
     with torch.no_grad():
         layer.weight[0] ^= 1

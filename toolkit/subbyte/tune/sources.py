@@ -88,6 +88,8 @@ def nothing_in(space: SpaceLike) -> str:
     kinds = getattr(space, "refused", {})
     counts = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
     said = f"the {space.kind} space of {space.workload.label} holds nothing that can be built"
+    if len(kinds) == 1 and (reason := space.check(0)) is not None:
+        return f"{said}: {reason}"
     return f"{said} ({counts}); try another kind of space or other switches"
 
 
