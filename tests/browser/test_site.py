@@ -60,14 +60,15 @@ def test_the_first_page_leads_everywhere(tab: Watched) -> None:
     contents = tab.page.locator(".sidebar-tree a.reference").all_text_contents()
     assert {"Tune my layer", "Gallery", "subbyte.kernel", "Glossary", "Changelog"} <= set(contents)
     cards.first.locator("a").click()
-    assert tab.page.title().startswith("The first lesson")
+    tab.page.wait_for_function("document.title.startsWith('The first lesson')")
     tab.page.locator("a.next-page").click()
-    assert tab.page.title().startswith("The second lesson")
+    tab.page.wait_for_function("document.title.startsWith('The second lesson')")
     tab.page.locator("a.prev-page").click()
+    tab.page.wait_for_function("document.title.startsWith('The first lesson')")
     links = tab.page.locator("article p a.reference")
     assert [link.text_content() for link in links.all()] == ["the second", "words"]
     links.nth(1).click()
-    assert tab.page.title().startswith("Glossary")
+    tab.page.wait_for_function("document.title.startsWith('Glossary')")
 
 
 def test_every_link_leads_to_a_page_of_the_site(site: Path) -> None:
