@@ -16,6 +16,7 @@ from subbyte.families import config_from_key, family_of
 from subbyte.kernel import Kernel
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.execute import expected, random_operands, random_residual
+from subbyte.numerics import Requantization, reference
 from subbyte.workload import Operand
 from subbyte.workload.operand import DENSE
 
@@ -77,3 +78,18 @@ def _farthest(operand: Operand) -> int:
 def samples(family: str, kernels: Mapping[str, tuple[str, str, Mapping[str, Any]]]) -> dict[str, Sample]:
     """By name: of a workload, a key, and what else the plan is given."""
     return {name: Sample(family, *made) for name, made in kernels.items()}
+
+
+def chain_of_bytes(specs: tuple[str, str], **asked: str) -> tuple[subbyte.Chain, np.ndarray, np.ndarray]:
+    """Two layers, int8 activations and then int4 ones, as a chain of what ``compile`` takes; values for it, and what
+    the reference makes of them."""
+    rng = np.random.default_rng(0)
+    layers = [subbyte.workload(spec) for spec in specs]
+    kernels = [subbyte.compile(layer, **asked) for layer in layers]
+    x = rng.integers(-128, 128, (2, 4, 5, 5), np.int8)
+    weights = [rng.integers(-128, 128, (32, 3, 3, 5), np.int8), rng.integers(-8, 8, (21, 1, 1, 32), np.int8)]
+    requants = [Requantization.random(layer, rng) for layer in layers]
+    wanted = x
+    for layer, w, requant in zip(layers, weights, requants, strict=True):
+        wanted = requant.apply(reference(layer, wanted, w))
+    return subbyte.Chain(kernels, weights, requants), x, wanted

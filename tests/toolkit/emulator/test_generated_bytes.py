@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from generated_samples import samples
+from generated_samples import chain_of_bytes, samples
 
 import subbyte
 from subbyte.errors import InvalidInput, Unsupported
@@ -12,7 +12,7 @@ from subbyte.families import config_from_key, space
 from subbyte.families.mma.rules import why_not
 from subbyte.kernel.execute import expected, random_operands
 from subbyte.kernel.kernel import build
-from subbyte.numerics import Requantization, reference
+from subbyte.numerics import Requantization
 from subbyte.workload import Precision
 
 SIGNED, ZERO = "w8a8:signed.signed", "w8a8:signed.offset-z37"
@@ -97,17 +97,8 @@ def test_compile_says_that_nobody_measured_it() -> None:
 
 def test_a_layer_of_bytes_on_a_device_and_in_a_chain_with_int4() -> None:
     """int8 words in, int4 words between, int8 values out; the same through the reference."""
-    rng = np.random.default_rng(0)
     specs = ("n2h4w5c5k32r3s3p1:w8a8o4:signed.signed.signed", "n2h4w5c32k21r1s1p0:w4a4o8:signed.signed.signed")
-    layers = [subbyte.workload(spec) for spec in specs]
-    kernels = [subbyte.compile(layer, "sm_80") for layer in layers]
-    x = rng.integers(-128, 128, (2, 4, 5, 5), np.int8)
-    weights = [rng.integers(-128, 128, (32, 3, 3, 5), np.int8), rng.integers(-8, 8, (21, 1, 1, 32), np.int8)]
-    requants = [Requantization.random(layer, rng) for layer in layers]
-    wanted = x
-    for layer, w, requant in zip(layers, weights, requants, strict=True):
-        wanted = requant.apply(reference(layer, wanted, w))
-    chain = subbyte.Chain(kernels, weights, requants)
+    chain, x, wanted = chain_of_bytes(specs, arch="sm_80")
     assert np.array_equal(chain.run(x, device="emulator"), wanted)
     assert np.array_equal(chain.on_device("emulator")(x), wanted)
     with pytest.raises(InvalidInput, match=r"x is uint8 .*: must be int8"):

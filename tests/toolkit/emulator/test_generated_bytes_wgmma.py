@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from generated import Generated, plan_of
-from generated_samples import samples
+from generated_samples import chain_of_bytes, samples
 
 import subbyte
 from subbyte.device import ARCHS
@@ -23,7 +23,6 @@ from subbyte.families.wgmma.former import FormerConfig
 from subbyte.families.wgmma.model import CLOCK_MHZ
 from subbyte.families.wgmma.weights import prepare_warpgroup_weights
 from subbyte.kernel.choose import best_known, recorded_best
-from subbyte.numerics import Requantization, reference
 from subbyte.workload.precision import INT4
 
 SIGNED, ZERO = "w8a8:signed.signed", "w8a8:signed.offset-z37"
@@ -165,17 +164,8 @@ def test_pictures_say_what_they_are_not_of() -> None:
 @pytest.mark.deep
 def test_layers_of_bytes_in_a_chain_with_int4() -> None:
     """int8 words in, int4 words between, uint8 values out; the same through the reference."""
-    rng = np.random.default_rng(0)
     specs = ("n2h4w5c5k32r3s3p1:w8a8o4:signed.signed.signed", "n2h4w5c32k21r1s1p0:w4a4o8:signed.signed.unsigned")
-    layers = [subbyte.workload(spec) for spec in specs]
-    kernels = [subbyte.compile(layer, family="wgmma") for layer in layers]
-    x = rng.integers(-128, 128, (2, 4, 5, 5), np.int8)
-    weights = [rng.integers(-128, 128, (32, 3, 3, 5), np.int8), rng.integers(-8, 8, (21, 1, 1, 32), np.int8)]
-    requants = [Requantization.random(layer, rng) for layer in layers]
-    wanted = x
-    for layer, w, requant in zip(layers, weights, requants, strict=True):
-        wanted = requant.apply(reference(layer, wanted, w))
-    chain = subbyte.Chain(kernels, weights, requants)
+    chain, x, wanted = chain_of_bytes(specs, family="wgmma")
     assert np.array_equal(chain.run(x, device="emulator"), wanted)
     assert np.array_equal(chain.on_device("emulator")(x), wanted)
 

@@ -28,12 +28,14 @@ from subbyte.workload.conv import ConvWorkload
 from subbyte.workload.coverage import FOUR_BITS
 from subbyte.workload.operand import Operand
 
-__all__ = ["RETIRED", "Expected", "ExportParts", "Family", "Function", "PixelTile", "Plan", "Space"]
+__all__ = ["RETIRED", "Expected", "ExportParts", "Family", "Function", "PixelTile", "Plan", "Space", "Way"]
 
 ADDED = (*FOUR_BITS, Operand(8))
 """Types of values that kernels can add before they round."""
 RETIRED = "retired"
 """Kind of reason of kernels that could be built when they were measured: their results are kept."""
+Way = tuple[tuple[int, ...], float]
+"""Images of each launch of a batch, and the microseconds that are expected of all."""
 
 
 @dataclass(frozen=True)
@@ -256,9 +258,9 @@ class Family(FormerNames, ABC):
         """The same as a number with its error bar; None of a family that only puts candidates in order."""
         return None
 
-    def launches(self, workload: ConvWorkload, arch: Arch) -> Sequence[tuple[tuple[int, ...], float]]:
-        """Ways to compute a batch by more than one launch: the images of each, and the microseconds that are expected
-        of all together, the fewest first. None of a family that expects no times."""
+    def launches(self, workload: ConvWorkload, arch: Arch) -> Sequence[Way]:
+        """Ways to compute a batch by more than one launch, the one expected to be fastest first. None of a family that
+        expects no times."""
         return ()
 
     def dense_instead(self, workload: ConvWorkload, arch: Arch) -> str | None:

@@ -16,7 +16,7 @@ from subbyte.device.atoms import Atom
 from subbyte.device.joined_text import joined
 from subbyte.device.launch import Argument, Launch, Part
 from subbyte.errors import InvalidInput, SubbyteError, Unsupported
-from subbyte.families.base import Plan
+from subbyte.families.base import Plan, Way
 from subbyte.families.registry import config_from_key, family_of
 from subbyte.html import table
 from subbyte.kernel.build import compiled, make_plan
@@ -231,10 +231,6 @@ def split_plan(workload: ConvWorkload, key: str, arch: Arch) -> SplitPlan:
         of = replace(workload, n=int(images), name="")
         plans.append(make_plan(of, config_from_key(config), arch, None, None, "fixed"))
     return SplitPlan(workload, tuple(plans))
-
-
-Way = tuple[tuple[int, ...], float]
-"""Images of each launch, and the microseconds that are expected of all."""
 
 
 class Built(NamedTuple):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subbyte.device.arch import Arch
-from subbyte.families.base import Expected, ExportParts, Family, Function, PixelTile
+from subbyte.families.base import Expected, ExportParts, Family, Function, PixelTile, Way
 from subbyte.families.base import Plan as AnyPlan
 from subbyte.families.shared.reasons import serialized
 from subbyte.families.topic import Topic
@@ -28,7 +28,7 @@ from subbyte.families.wgmma.faults import fault, wrapped_indices
 from subbyte.families.wgmma.first_choices import expected_time
 from subbyte.families.wgmma.former import EARLIER, FormerConfig, RetiredConfig
 from subbyte.families.wgmma.former_space import FORMER, FormerSpace, SecondSpace
-from subbyte.families.wgmma.launches import Way, ways
+from subbyte.families.wgmma.launches import ways
 from subbyte.families.wgmma.listed import FORM as LISTED_FORM
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from subbyte.device.arch import Arch
+from subbyte.families.base import Way
 from subbyte.families.wgmma import features
 from subbyte.families.wgmma.batches import choice, expected_at_least, searched, whole
 from subbyte.families.wgmma.check import why_not
@@ -28,8 +29,6 @@ SIZES = 48
 """Sizes of the first part that are looked at, at most."""
 NEAR, SEARCHED = 1.05, 4
 """How far above one launch a way may seem to be whose parts are searched, and of how many ways they are."""
-Way = tuple[tuple[int, ...], float]
-"""Images of each part, and microseconds that are expected of all."""
 
 
 @lru_cache(256)
