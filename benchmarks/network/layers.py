@@ -42,7 +42,7 @@ def _of(word: str) -> list[ConvWorkload]:
         seed, count = map(int, word.split(":")[1:])
     except ValueError:
         raise InvalidInput(f"--layers {word}: expected random:SEED:COUNT, such as random:7:60") from None
-    if seed == heldout.SEED:
+    if seed in (heldout.SEED, heldout.FORMER_SEED):
         raise InvalidInput(f"--layers {word}: this seed draws the layers that are held out; choose another")
     return list(islice((one for one in heldout.drawn(seed, 20 * count) if _small(one)), count))
 
