@@ -20,8 +20,9 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from random import Random
 
@@ -56,12 +57,15 @@ def main(arguments: Sequence[str]) -> int:
 
 def drawn(seed: int = SEED, count: int = COUNT) -> list[ConvWorkload]:
     """The layers, in the order they are drawn."""
+    return list(islice(draws(seed), count))
+
+
+def draws(seed: int) -> Iterator[ConvWorkload]:
+    """Layers by the rule, without end."""
     random = Random(seed)
-    found: list[ConvWorkload] = []
-    while len(found) < count:
+    while True:
         if (one := _draw(random)) is not None:
-            found.append(one)
-    return found
+            yield one
 
 
 def _draw(random: Random) -> ConvWorkload | None:

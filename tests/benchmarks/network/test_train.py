@@ -187,7 +187,10 @@ def test_layers_are_named_or_drawn():
     drawn = layers.layers_of(["random:7:5"])
     assert len(drawn) == 5
     assert not any(map(heldout.is_held_out, drawn))
+    strided = layers.layers_of(["random:7:3:r1u2"])
+    assert [(one.r, one.stride) for one in strided] == [(1, 2)] * 3
+    assert strided[0] in layers.layers_of(["random:7:200"])
     seeds = (f"random:{seed}:3" for seed in (heldout.SEED, heldout.FORMER_SEED))
-    for wrong in ("random:7", "random:x:2", *seeds, "stages@x"):
+    for wrong in ("random:7", "random:x:2", "random:7:2:r9u1", *seeds, "stages@x"):
         with pytest.raises(InvalidInput, match="--layers"):
             layers.layers_of([wrong])
