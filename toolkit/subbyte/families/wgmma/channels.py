@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from subbyte.families.wgmma.geometry import WgmmaGeometry
 from subbyte.workload.conv import ceil_div
@@ -16,7 +17,7 @@ threads have fewer registers."""
 class WgmmaChannels(WgmmaGeometry):
     """The part of a :class:`~subbyte.families.wgmma.plan.WgmmaPlan` about input channels and their weights."""
 
-    @property
+    @cached_property
     def channels(self) -> int:
         """32-channel blocks of one stage (staged row and channel group)."""
         return self.channel_blocks // (self.knobs.cluster_split_k * self.knobs.channel_groups)
@@ -26,12 +27,12 @@ class WgmmaChannels(WgmmaGeometry):
         """The same in blocks of memory: 16 bytes of each image."""
         return self.channels * self.parts
 
-    @property
+    @cached_property
     def kept_channels(self) -> int:
         """The same with the block of zeros behind an odd number of them where an instruction takes two."""
         return self.channels + (self.channels % 2 if self.knobs.sparse else 0)
 
-    @property
+    @cached_property
     def halves(self) -> int:
         """Channel blocks of one weight fragment: low and high nibbles of a byte, or the low ones only; one of bytes."""
         if self.knobs.listed:
@@ -40,17 +41,17 @@ class WgmmaChannels(WgmmaGeometry):
             return 1
         return 2 if self.kept_channels % 2 == 0 else 1
 
-    @property
+    @cached_property
     def operands(self) -> int:
         """Instructions of one weight fragment and fragment row: a 2:4 one takes all of its channel blocks."""
         return 1 if self.knobs.sparse else self.halves
 
-    @property
+    @cached_property
     def steps(self) -> int:
         """Fragments along the channels of one stage, for each tap."""
         return ceil_div(self.kept_channels, self.halves)
 
-    @property
+    @cached_property
     def unroll(self) -> int:
         """Channel steps of one loop body; of a lowered image as many as a body with all taps of a row would have."""
         if self.knobs.resident:
@@ -74,7 +75,7 @@ class WgmmaChannels(WgmmaGeometry):
         parts = self.operands if self.knobs.operands_apart else 1
         return min(self.knobs.in_flight, self.body_fragments * self.knobs.tiles_m * parts - 1)
 
-    @property
+    @cached_property
     def body_fragments(self) -> int:
         """Weight fragments of a tile of output channels that one loop body multiplies."""
         return self.unroll * (1 if self.knobs.listed else self.tap_cols)
@@ -104,7 +105,7 @@ class WgmmaChannels(WgmmaGeometry):
         """Weight fragments of one kernel row, or of one channel group where every tile iteration loads its own rows."""
         return self.steps * self.tap_cols * self.groups
 
-    @property
+    @cached_property
     def multiplications(self) -> int:
         """wgmma instructions in the text of the loop over kernel rows, were each kernel row written out."""
         per_row = self.unroll * self.tap_cols * self.operands * self.knobs.tiles_m

@@ -63,27 +63,27 @@ class WgmmaGeometry(WgmmaOperands):
 
     # ---- techniques ---------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def lowered(self) -> bool:
         """The pipeline holds columns of the lowered matrix (im2col): the pixels of every tap, loaded for it anew."""
         return self.knobs.duplicate_aware == "none"
 
-    @property
+    @cached_property
     def keep_rows(self) -> bool:
         """A row stays in its stage buffer for later tile iterations."""
         return bool(self.knobs.keep_rows) and not self.lowered
 
-    @property
+    @cached_property
     def tap_rows(self) -> int:
         """Kernel rows that read the same staged rows."""
         return 1 if self.lowered else self.workload.r
 
-    @property
+    @cached_property
     def tap_cols(self) -> int:
         """Kernel columns that read the same staged columns."""
         return 1 if self.lowered else self.workload.s
 
-    @property
+    @cached_property
     def groups(self) -> int:
         """Stages of one staged row: its channel groups; of a lowered image those of every tap, tap after tap."""
         return self.knobs.channel_groups * (self.workload.r * self.workload.s if self.lowered else 1)
@@ -97,7 +97,7 @@ class WgmmaGeometry(WgmmaOperands):
 
     # ---- image geometry -----------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def flat(self) -> bool:
         """Rows do not matter (1x1, no padding, stride 1 or ``flatten``): the output's pixels are cut into rows of the
         tile's width."""
@@ -109,12 +109,12 @@ class WgmmaGeometry(WgmmaOperands):
         """Of such pixels the input's are further apart than the output's."""
         return self.flat and self.workload.stride > 1
 
-    @property
+    @cached_property
     def row_pixels(self) -> int:
         """Pixels of a fragment row: those of every group of images, pixel after pixel, group after group."""
         return self.knobs.tile_width * self.knobs.image_groups
 
-    @property
+    @cached_property
     def image_groups(self) -> int:
         """Groups of 8 images, or several of them, with tiles of their own."""
         return 1 if self.knobs.flat_batch else ceil_div(self.workload.batch_groups, self.knobs.image_groups)
@@ -129,7 +129,7 @@ class WgmmaGeometry(WgmmaOperands):
         """Pixels that are cut into rows of the tile's width where rows do not matter."""
         return self.workload.p * self.workload.q * (self.workload.batch_groups // self.image_groups)
 
-    @property
+    @cached_property
     def width_covered(self) -> int:
         """Output columns of a block."""
         return self.knobs.tile_width * self.knobs.consumers_n
@@ -216,12 +216,12 @@ class WgmmaGeometry(WgmmaOperands):
         """The same, as every kind of plan calls it."""
         return self.filters
 
-    @property
+    @cached_property
     def filter_tiles(self) -> int:
         """Tiles of 64 output channels, the last one perhaps half empty."""
         return ceil_div(self.workload.padded_filters, MMA_FILTERS)
 
-    @property
+    @cached_property
     def filter_blocks(self) -> int:
         """Blocks along the output channels."""
         return ceil_div(self.filter_tiles, self.knobs.consumers_m * self.consumer_tiles)
@@ -238,10 +238,7 @@ class WgmmaGeometry(WgmmaOperands):
 
     def segment_start(self, segment: Index) -> Index:
         """First output row of a segment."""
-        rows, segments = self.output_size[0], self.knobs.segments
-        if self.knobs.half_rows:
-            return halves.start(segment, rows, segments)
-        return segment * (rows // segments) if rows % segments == 0 else segment * rows // segments
+        return _start(segment, self.output_size[0], self.knobs.segments, bool(self.knobs.half_rows))
 
     def segment_end(self, segment: Index) -> Index:
         """The row behind the last one of a segment, which half rows share with the next segment's first."""
@@ -252,18 +249,14 @@ class WgmmaGeometry(WgmmaOperands):
     @cached_property
     def iterations(self) -> tuple[tuple[int, int], ...]:
         """First output row and number of rows of every tile iteration, over all segments."""
-        found = []
-        for segment in range(self.knobs.segments):
-            first, end = self.segment_start(segment), self.segment_end(segment)
-            found += [(row, min(self.knobs.tile_rows, end - row)) for row in range(first, end, self.knobs.tile_rows)]
-        return tuple(found)
+        return _iterations(self.output_size[0], self.knobs.segments, self.knobs.tile_rows, bool(self.knobs.half_rows))
 
     @property
     def rows_together(self) -> int:
         """Output rows for which a tile iteration loads its rows: its own, or of all consumers."""
         return self.knobs.tile_rows * (1 if self.keep_rows else self.knobs.consumers_rows)
 
-    @property
+    @cached_property
     def window(self) -> int:
         """Staged rows of one tile iteration."""
         return (self.rows_together - 1) * self.rows.pixel_step + (self.tap_rows - 1) * self.rows.tap_step + 1
@@ -275,7 +268,7 @@ class WgmmaGeometry(WgmmaOperands):
         taps = (self.tap_rows - 1) * self.rows.tap_step
         return min((self.segment_end(segment) - 1) * self.rows.pixel_step + taps, last) - low + 1
 
-    @property
+    @cached_property
     def stages(self) -> int:
         """Stages of the pipeline: of a block that makes a single tile iteration one for each of its rows."""
         return self.knobs.stages or self.window
@@ -295,7 +288,7 @@ class WgmmaGeometry(WgmmaOperands):
         """A warpgroup meets staged rows that it does not read: those of others' iterations, or between two."""
         return self.knobs.consumers_rows > 1 or self.next_iteration > self.window
 
-    @property
+    @cached_property
     def held_stages(self) -> int:
         """Stages that the pipeline must hold at least where rows are kept: from the first that a warpgroup has not
         released to the last that it waits for. Warpgroups that wait for one another may be an iteration apart."""
@@ -378,7 +371,25 @@ def _rows_inside(row: Index, count: Index, tap: Index, bounds: Bounds, most: Any
     return least(most(low, 0), count), least(high, count)
 
 
+def _start(segment: Index, rows: int, segments: int, half: bool) -> Index:
+    """What :meth:`WgmmaGeometry.segment_start` says."""
+    if half:
+        return halves.start(segment, rows, segments)
+    return segment * (rows // segments) if rows % segments == 0 else segment * rows // segments
+
+
 @lru_cache(1024)  # many configurations of a layer divide its rows in the same way
+def _iterations(rows: int, segments: int, tile_rows: int, half: bool) -> tuple[tuple[int, int], ...]:
+    """What :attr:`WgmmaGeometry.iterations` is."""
+    found = []
+    for segment in range(segments):
+        first = _start(segment, rows, segments, half)
+        end = first + halves.rows_of(rows, segments) if half else _start(segment + 1, rows, segments, half)
+        found += [(row, min(tile_rows, end - row)) for row in range(first, end, tile_rows)]
+    return tuple(found)
+
+
+@lru_cache(1024)
 def _variants(
     bounds: Bounds, taps: tuple[int, ...], iterations: tuple[tuple[int, int], ...]
 ) -> tuple[tuple[tuple[int, int], ...], bool]:

@@ -76,12 +76,12 @@ class WgmmaMemory(WgmmaChannels):
         """Words of values of a fragment that a thread loads at once."""
         return 2 if self.knobs.sparse else 4
 
-    @property
+    @cached_property
     def columns_read(self) -> int:
         """Staged columns that the descriptors of one row reach."""
         return (self.width_covered - 1) * self.cols.pixel_step + (self.tap_cols - 1) * self.cols.tap_step + 1
 
-    @property
+    @cached_property
     def columns_needed(self) -> int:
         """Of those, the columns that outputs inside the image need; beyond them any value does."""
         if self.x_tiles > 1:
@@ -93,7 +93,7 @@ class WgmmaMemory(WgmmaChannels):
         """Staged columns left of the image."""
         return self.col_range[0]
 
-    @property
+    @cached_property
     def columns_loaded(self) -> int:
         """Most columns of one stage that come from memory."""
         first, last = self.col_range
@@ -120,14 +120,14 @@ class WgmmaMemory(WgmmaChannels):
         beyond = self.columns_read - (self.col_range[1] - last_tile + 1)
         return max(0, min(beyond, self.columns_read - self.left_zeros))
 
-    @property
+    @cached_property
     def pitch(self) -> int:
         """Columns from one 32-channel block of a stage to the next."""
         if self.x_tiles == 1:
             return self.left_zeros + self.columns_loaded + self.right_zeros
         return self.columns_read
 
-    @property
+    @cached_property
     def buffer_bytes(self) -> int:
         """Bytes of one stage buffer."""
         return self.stage_rows * self.row_bytes + (self.slack_columns if self.separate else 0) * self.column_step
@@ -137,7 +137,7 @@ class WgmmaMemory(WgmmaChannels):
         """Bytes from one row of a stage to the next."""
         return self.kept_channels * self.pitch * self.column_bytes
 
-    @property
+    @cached_property
     def stage_rows(self) -> int:
         """Rows that a stage buffer has room for."""
         return max(self._rows_of_stages) if self.knobs.stage_per_iteration else 1
@@ -261,7 +261,7 @@ class WgmmaMemory(WgmmaChannels):
         in a cluster one for the partial sums of each consumer, and one for each chunk of bulk-copied weights."""
         return self.exchange_base + self.exchange_bytes
 
-    @property
+    @cached_property
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block in bytes."""
         return self.copied_base + self.copied_bytes
@@ -276,7 +276,7 @@ class WgmmaMemory(WgmmaChannels):
         """Shared memory of the stages that are on their way: a place for each load of a producer thread."""
         return 0 if self.direct else self.knobs.copies_ahead * self.copies * COPY_BYTES
 
-    @property
+    @cached_property
     def direct(self) -> bool:
         """Stages are copied straight into their buffers: those of bytes, which nobody unpacks."""
         return self.bytes_in and self.knobs.copies_ahead > 0
@@ -303,7 +303,7 @@ class WgmmaMemory(WgmmaChannels):
         """Partial sums that a consumer warpgroup receives from the cluster's other blocks, in bytes."""
         return (self.knobs.cluster_split_k - 1) * self.exchange_pixels * 128 * 16
 
-    @property
+    @cached_property
     def copies(self) -> int:
         """16-byte loads of one producer thread for one stage."""
         return self.stage_rows * self.row_copies

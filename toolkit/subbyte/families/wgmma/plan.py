@@ -109,12 +109,12 @@ class WgmmaPlan(WgmmaMemory):
         """Loads of a thread of a consumer for the row that it loads; the producer has the rest."""
         return self.copies // 2 if self.knobs.early_start == 2 else self.copies
 
-    @property
+    @cached_property
     def accumulators(self) -> int:
         """Accumulator registers of a consumer thread."""
         return self.tile_sums * self.knobs.tiles_m
 
-    @property
+    @cached_property
     def loads_ahead(self) -> int:
         """16-byte loads whose words a producer thread holds."""
         if self.direct:
@@ -142,7 +142,7 @@ class WgmmaPlan(WgmmaMemory):
         loaded = ceil_div(4 * self.loads_ahead, 8) * 8
         return max(self.producer_overhead + loaded, 56)
 
-    @property
+    @cached_property
     def registers(self) -> tuple[int, int]:
         """Registers of a consumer and of a producer thread (PTX ISA, setmaxnreg: multiples of 8, 24 to 256).
 
@@ -158,7 +158,7 @@ class WgmmaPlan(WgmmaMemory):
 
     # ---- launch -------------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def grid(self) -> tuple[int, int]:
         """Blocks of the launch: channel tiles and within them cluster ranks (of neighbouring places, and within
         them of shares of the input channels); groups, segments and column tiles (last fastest)."""
@@ -167,7 +167,7 @@ class WgmmaPlan(WgmmaMemory):
             return c.cluster_split_k * self.multicast_blocks, self.filter_blocks * self.places // self.multicast_blocks
         return self.filter_blocks * c.cluster_split_k * self.multicast_blocks, self.places // self.multicast_blocks
 
-    @property
+    @cached_property
     def places(self) -> int:
         """Tiles of output pixels, each a block's."""
         return self.image_groups * self.knobs.segments * self.x_tiles
@@ -222,7 +222,7 @@ class WgmmaPlan(WgmmaMemory):
         column = self.cols.tap_step * self.column_step // 16
         return ListForm(pairs, tiles, bodies * pairs, row, self.block_step // 16, column)
 
-    @property
+    @cached_property
     def tile_fragments(self) -> int:
         """Weight fragments that a tile of output channels is multiplied with in a tile iteration; with blocks of zeros
         those of as many live blocks as the type allows, shared out evenly."""
