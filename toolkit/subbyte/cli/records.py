@@ -169,6 +169,7 @@ def _emit(args: argparse.Namespace, store: Store, rows: Sequence[Row], text: str
 
 
 def _nothing(args: argparse.Namespace, store: Store) -> str:
+    store.prove_usable()
     such = args.workload or args.gpu or args.arch or args.id
     return f"{store.path} holds no {'such record' if such else 'records'}; `subbyte tune` on a GPU writes some"
 

@@ -167,7 +167,7 @@ class ExecutorRunner(RunnerBase):
             raise
         except WorkerTimeout as error:
             return Failed("timeout", str(error))
-        except Exception as error:  # a broken pool, a lost machine, a cancelled task
+        except (Exception, SystemExit) as error:  # a broken pool, a lost machine, a task that was cancelled, or exits
             if _is_beyond_repair(error):
                 raise MissingDependency(
                     f"the executor is broken ({in_words(error)}); subbyte.measure.worker.WorkerPool replaces processes "
@@ -178,7 +178,7 @@ class ExecutorRunner(RunnerBase):
         return replace(result, device=device)
 
 
-def _is_beyond_repair(error: Exception) -> bool:
+def _is_beyond_repair(error: BaseException) -> bool:
     from concurrent.futures import BrokenExecutor
 
     return isinstance(error, BrokenExecutor) and not isinstance(error, WorkerDied)

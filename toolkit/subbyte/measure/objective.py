@@ -60,7 +60,7 @@ class ObjectiveRunner(RunnerBase):
             return Failed("launch", str(error)[:500])
         except InvalidInput:
             raise
-        except Exception as error:  # the user's own code
+        except (Exception, SystemExit) as error:  # the user's own code
             return Failed("launch", in_words(error))
         return told(value)
 

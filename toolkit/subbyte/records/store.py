@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict
@@ -130,6 +131,17 @@ class Store:
             found = self._rows(database, where, strict=False)
             database.execute(f"DELETE FROM records {where[0]}", where[1])
             return found
+
+    def prove_usable(self) -> None:
+        """Make sure that the file is there, or can be made: a file without a name is made in its folder, or in the
+        nearest one above it, and is gone at once. Raises InvalidInput."""
+        if self._is_there():
+            return
+        above = next(one for one in self.path.absolute().parents if os.path.lexists(one))
+        try:
+            tempfile.TemporaryFile(dir=above).close()
+        except OSError as error:
+            raise self._unreachable(error, f"it is not there, and nothing can be made in {above}: ") from None
 
     # ---- inside ------------------------------------------------------------------------------------------------
 

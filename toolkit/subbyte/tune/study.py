@@ -106,7 +106,7 @@ class Study(Charted):
                     break
             return trials
 
-    def tell(self, trial: Trial | int, result: Result | float | Sequence[float] | Exception) -> Trial:
+    def tell(self, trial: Trial | int, result: Result | float | Sequence[float] | Exception | SystemExit) -> Trial:
         """Record the result of a trial, or of any index of the space, asked or not; returns the finished trial.
 
         ``result`` is what a runner gives, or of a kernel of your own its microseconds, samples of them whose median
@@ -118,7 +118,7 @@ class Study(Charted):
         if type(index) is not int or not 0 <= index < len(self.space):
             raise InvalidInput(f"tell({shown(index)}): the space has the indices 0 to {len(self.space) - 1}")
         if not isinstance(result, Measured | Failed):
-            if not isinstance(result, float | int | list | tuple | Exception) or isinstance(result, bool):
+            if not isinstance(result, float | int | list | tuple | Exception | SystemExit) or isinstance(result, bool):
                 raise InvalidInput(
                     f"tell({index}, {shown(result)}): expected Measured(microseconds) or Failed(kind, reason) of "
                     "subbyte.measure, microseconds or a list of such samples, or an exception"
