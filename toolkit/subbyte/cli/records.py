@@ -111,7 +111,7 @@ def _taken(rows: Sequence[Row], store: Store) -> set[tuple[str, ...]]:
 
     asked = {(row.record.workload, row.record.arch, row.record.output) for row in rows}
     found = (own_records(workload(spec), arch(name), output, store.path) for spec, name, output in asked)
-    return {record.key for own in found for record in own.taken}
+    return {record.key for own in found for record in (*own.taken, *own.two)}
 
 
 def _export(args: argparse.Namespace, store: Store) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -17,6 +17,7 @@ from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import BuildFailed, InvalidInput, MissingDependency, Unsupported, shown
 from subbyte.families.base import Plan
+from subbyte.families.launches import SplitConfig
 from subbyte.families.registry import family_named, family_names, family_of, who_fuses
 from subbyte.kernel import nvrtc
 from subbyte.kernel.recommended import recommended_text
@@ -51,6 +52,19 @@ def make_plan(workload: Any, config: Any, arch: Arch | str, output: str | None, 
     if reason is not None:
         raise Unsupported(f"{workload} with {config.key} on {target.name} cannot be built: {reason}")
     return plan
+
+
+def part_plans(
+    workload: ConvWorkload, config: Any, arch: Arch | str, output: str | None, clip: Any, requant: str
+) -> list[Plan]:
+    """The plans of the launches that compute a workload, in order: one but for a :class:`SplitConfig`. Raises as
+    :func:`make_plan`."""
+    if not isinstance(config, SplitConfig):
+        return [make_plan(workload, config, arch, output, clip, requant)]
+    if sum(config.images) != workload.n:
+        raise InvalidInput(f"{config.key!r:.200}: these are not the {workload.n} images of {workload}")
+    parts = zip(config.images, config.configs, strict=True)
+    return [make_plan(replace(workload, n=n, name=""), one, arch, output, clip, requant) for n, one in parts]
 
 
 def cuda_text(plan: Plan) -> str:
@@ -149,9 +163,10 @@ def _plan_key(plan: Plan) -> str:
     return hashlib.sha256(json.dumps(fields).encode()).hexdigest()[:32]
 
 
-def generator(family: str) -> str:
-    """What makes the CUDA texts of a family, as records name it: its sources' digest and TVM's version."""
-    return f"{generator_digest(family)[:16]} tvm {version_of('apache-tvm') or 'none'}"
+def generator(*families: str) -> str:
+    """What makes the CUDA texts of a family, or of some, as records name it: the digest of the sources and TVM's
+    version."""
+    return f"{generator_digest(*families)[:16]} tvm {version_of('apache-tvm') or 'none'}"
 
 
 def version_of(package: str) -> str:

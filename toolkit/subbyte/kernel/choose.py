@@ -33,6 +33,7 @@ from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.live_shares import between_shares
 from subbyte.kernel.own import Own, beaten, own_records, reason_of
 from subbyte.kernel.recommended import recommendation
+from subbyte.kernel.remembered import Asked, remembered_launches
 from subbyte.kernel.split import Built, SplitKernel, in_parts
 from subbyte.kernel.what_wins import RECORDED_ON, what_wins
 from subbyte.numerics.fusion import SEPARATOR, Fusion
@@ -112,22 +113,15 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     elif density is not None:
         raise InvalidInput(f"density={shown(density)}: it is of sparsity={FOUND!r}; leave it away")
     asked = Asked(target, family, output, clip, requant, reads, writes, store, gpu)
-    one = _built(found, asked)
-    return two_launches(one, asked) or one.kernel
+    return remembered(found, asked) or two_launches(one := _built(found, asked), asked) or one.kernel
 
 
-class Asked(NamedTuple):
-    """What a caller asks for beside the workload."""
-
-    arch: Arch
-    family: str
-    output: str | None
-    clip: tuple[int, int] | None
-    requant: str
-    reads: str
-    writes: str
-    store: str | os.PathLike[str] | None
-    gpu: str | None
+def remembered(workload: ConvWorkload, asked: Asked, every: bool = False) -> SplitKernel | None:
+    """Two launches that the user's own store holds, where no record of one launch is faster; with ``every`` where one
+    is, too. None where there are none."""
+    own = own_records(workload, asked.arch, asked.output, asked.store, asked.gpu)
+    first = next(choices(workload, *asked[:3], *asked[5:7], own), None) if own.two else None
+    return remembered_launches(workload, asked, own, first, every)
 
 
 def two_launches(one: Built, asked: Asked) -> SplitKernel | None:

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 
 from subbyte.device.arch import Arch
 from subbyte.errors import MissingDependency, SubbyteError
+from subbyte.families.base import Plan
+from subbyte.families.launches import SplitConfig
 from subbyte.families.registry import family_of, is_configuration
-from subbyte.kernel.build import cuda_text, generator, make_plan
+from subbyte.kernel.build import cuda_text, generator, part_plans
 from subbyte.numerics.fusion import SEPARATOR
 from subbyte.records.describe import now
 from subbyte.records.own import OwnRecord, of_result
@@ -29,10 +31,12 @@ Path = str | os.PathLike[str]
 
 
 class Own(NamedTuple):
-    """Records to take, the fastest first, and a sentence part for each that stands in the store and is not taken."""
+    """Records to take, the fastest first, and a sentence part for each that stands in the store and is not taken.
+    ``two`` are those of a batch as more than one launch."""
 
     taken: tuple[OwnRecord, ...] = ()
     left: tuple[str, ...] = ()
+    two: tuple[OwnRecord, ...] = ()
 
     @property
     def left_text(self) -> str:
@@ -65,14 +69,16 @@ def own_records(
     if not found:
         return Own()
     here = {gpu} if gpu is not None else gpu_names(arch.name)
-    taken, left = [], []
+    taken: list[OwnRecord] = []
+    two: list[OwnRecord] = []
+    left = []
     for one in sorted(found, key=lambda record: record.microseconds):
         reason = _not_taken(one, workload, arch, here)
         if reason is None:
-            taken.append(one)
+            (two if one.launches else taken).append(one)
         else:
             left.append(reason)
-    return Own(tuple(taken), tuple(left))
+    return Own(tuple(taken), tuple(left), tuple(two))
 
 
 def reason_of(record: OwnRecord) -> str:
@@ -80,8 +86,11 @@ def reason_of(record: OwnRecord) -> str:
     how = "compile(tries=)" if record.source == "tries" else f"a search of {record.trials} trials"
     spread = (record.high - record.low) / record.microseconds
     driver = f", driver {record.driver}" if record.driver else ""
+    what = f"{record.family} family"
+    if isinstance(config := record.configuration, SplitConfig):
+        what = f"two launches, of {' and '.join(map(str, config.images))} images"
     return (
-        f"{record.family} family, your own record ({record.microseconds:.2f} us, spread {spread:.1%}, on {record.gpu}"
+        f"{what}, your own record ({record.microseconds:.2f} us, spread {spread:.1%}, on {record.gpu}"
         f"{driver}, {record.day} UTC, by {how})"
     )
 
@@ -139,7 +148,8 @@ class Memory:
 
     def _keep(self, config: Configuration, result: Measured, device: Mapping[str, Any], trials: int) -> None:
         known = {**device, **result.device}
-        if known.get("runner") != "cuda" or not is_configuration(config) or self._failed:
+        ours = isinstance(config, SplitConfig) or is_configuration(config)
+        if known.get("runner") != "cuda" or not ours or self._failed:
             return
         try:
             path = store_path(self._store)
@@ -155,11 +165,11 @@ class Memory:
             warnings.warn(said, stacklevel=4)
 
     def _record(self, config: Configuration, result: Measured, device: Mapping[str, Any], trials: int) -> OwnRecord:
-        plan = make_plan(self.workload, config, self.arch, self.output, None, "fixed")
-        family = family_of(config).name
+        plans = part_plans(self.workload, config, self.arch, self.output, None, "fixed")
+        families = _families(plans)
         return of_result(
-            self.workload.spec, plan.output, self.arch, config, result, device, family=family, trials=trials,
-            generator=generator(family), text=_digest(cuda_text(plan)), source=self.source, measured=now(),
+            self.workload.spec, plans[0].output, self.arch, config, result, device, family="+".join(families),
+            trials=trials, generator=generator(*families), text=_digest(plans), source=self.source, measured=now(),
             log=self.log, search=self.search,
         )  # fmt: skip
 
@@ -178,15 +188,20 @@ def _not_taken(record: OwnRecord, workload: ConvWorkload, arch: Arch, here: set[
         named = f"gpu={record.gpu!r} (--gpu {record.gpu!r}) takes it"
         return f"{what}, which is not {' or '.join(sorted(here)) or 'a GPU of this machine'} ({named})"
     try:
-        plan = make_plan(workload, record.configuration, arch, record.output, None, "fixed")
-        family = family_of(plan.config).name
+        plans = part_plans(workload, record.configuration, arch, record.output, None, "fixed")
         # The same generator gives the same text; another one may, and only the text itself can tell.
-        if record.generator == generator(family) or _digest(cuda_text(plan)) == record.text:
+        if record.generator == generator(*_families(plans)) or _digest(plans) == record.text:
             return None
     except SubbyteError as error:
         return f"{what}, cannot be built by this version: {error}"
     return f"{what}, is of another kernel text, by generator {record.generator} ({AGAIN})"
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def _families(plans: Sequence[Plan]) -> list[str]:
+    """The families of the kernels of some launches, each once."""
+    return list(dict.fromkeys(family_of(one.config).name for one in plans))
+
+
+def _digest(plans: Sequence[Plan]) -> str:
+    """Of the kernel texts of all launches."""
+    return hashlib.sha256("\n".join(map(cuda_text, plans)).encode()).hexdigest()

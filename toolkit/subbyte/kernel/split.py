@@ -9,17 +9,18 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from subbyte.device.arch import Arch
 from subbyte.device.atoms import Atom
 from subbyte.device.joined_text import joined
 from subbyte.device.launch import Argument, Launch, Part
-from subbyte.errors import InvalidInput, SubbyteError, Unsupported
+from subbyte.errors import SubbyteError, Unsupported
 from subbyte.families.base import Plan, Way
-from subbyte.families.registry import config_from_key, family_of
+from subbyte.families.launches import SplitConfig
+from subbyte.families.registry import family_of
 from subbyte.html import table
-from subbyte.kernel.build import compiled, make_plan
+from subbyte.kernel.build import compiled, part_plans
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.operands import BESIDE, PLACE
 from subbyte.kernel.resources import Resources
@@ -39,27 +40,6 @@ GAIN = 0.03
 """By how much two launches have to be expected to be faster than one."""
 MOST = 2
 """Ways to divide a batch of which the kernels are built and compared."""
-
-
-@dataclass(frozen=True)
-class SplitConfig(Configuration):
-    """The configurations of kernels that compute a batch together; of no family, and with no knobs of its own."""
-
-    images: tuple[int, ...]
-    configs: tuple[Configuration, ...]
-
-    def __post_init__(self) -> None:
-        """There is no knob to check."""
-
-    @property
-    def key(self) -> str:
-        """Such as ``256:wgp-tw7-tr2+16:wgp-tw8-tr1``."""
-        return "+".join(f"{n}:{one.key}" for n, one in zip(self.images, self.configs, strict=True))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Images and configuration of each."""
-        pairs = zip(self.images, self.configs, strict=True)
-        return {"parts": [{"images": n, "config": one.to_dict()} for n, one in pairs]}
 
 
 @dataclass(frozen=True)
@@ -223,14 +203,7 @@ class SplitKernel(Kernel):
 def split_plan(workload: ConvWorkload, key: str, arch: Arch) -> SplitPlan:
     """The plan of the kernels that a key names (:attr:`SplitConfig.key`), with the usual output. Raises InvalidInput
     for another text."""
-    plans = []
-    for part in key.split("+"):
-        images, _, config = part.partition(":")
-        if not images.isdigit() or not config:
-            raise InvalidInput(f"{key!r} names no kernels with their images, such as 256:KEY+16:KEY")
-        of = replace(workload, n=int(images), name="")
-        plans.append(make_plan(of, config_from_key(config), arch, None, None, "fixed"))
-    return SplitPlan(workload, tuple(plans))
+    return SplitPlan(workload, tuple(part_plans(workload, SplitConfig.of_key(key), arch, None, None, "fixed")))
 
 
 class Built(NamedTuple):

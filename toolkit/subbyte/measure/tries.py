@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from subbyte.arguments import checked, whole
 from subbyte.device.arch import Arch
@@ -15,10 +15,11 @@ from subbyte.errors import InvalidInput, MissingDependency, SubbyteError
 from subbyte.families.registry import family_of
 from subbyte.gpu.timing import TimingProtocol
 from subbyte.kernel.build import make_plan
-from subbyte.kernel.choose import Asked, likeliest, two_launches
 from subbyte.kernel.choose import compile as choose
+from subbyte.kernel.choose import likeliest, remembered, two_launches
 from subbyte.kernel.kernel import Kernel, build
 from subbyte.kernel.own import Memory, own_records
+from subbyte.kernel.remembered import Asked
 from subbyte.kernel.split import Built
 from subbyte.measure.noise import rank_interleaved
 from subbyte.measure.runner import Device, Runner, parse_device, results_of
@@ -79,8 +80,8 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     result and each is timed; the fastest four are timed again, in turns. The winner is kept in the user's own
     ``store`` (a file; default: the usual one below the cache folder, or the one that ``SUBBYTE_STORE`` names; ``off``:
     none), where ``compile``, ``build`` and ``conv2d`` find it. Two launches for a batch above 64 images that are
-    expected to be faster are verified and timed beside it; where they are faster, they are returned and nothing is
-    stored. ``gpu`` takes the store's records of a GPU of this name.
+    expected to be faster are verified and timed beside it; where they are faster, they are returned and kept as well,
+    for ``compile``. ``gpu`` takes the store's records of a GPU of this name.
 
     ``family`` (the name of one of :func:`subbyte.families.families`) restricts the choice to one family; ``output``,
     ``clip``, ``requant`` and ``sparsity`` are those of :func:`subbyte.build`. ``reads`` and ``writes`` select kernels
@@ -115,31 +116,48 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     name = str(on.get("name"))
     kernel = Kernel(make_plan(found, won.config, target, output, clip, requant), reason=_reason(won, name))
     asked = Asked(target, family, output, clip, requant, reads, writes, store, gpu)
+    _keep(found, won.config, won.times, on, won.measured, asked)
     two = _faster_in_two(kernel, won, asked, number, name)
-    if two is not None:
-        return two
-    memory = Memory(found, target.name, "tries", store, output)
-    memory.seen.add(won.config)
-    memory.settle(won.config, won.times, on, won.measured)
-    return kernel
+    if two is None:
+        return kernel
+    _keep(found, two[0].plan.config, two[1], on, won.measured, asked)
+    return two[0]
 
 
-def _faster_in_two(kernel: Kernel, won: Winner, asked: Asked, device: int, name: str) -> Kernel | None:
-    """Two launches in place of the fastest kernel of one, where they were expected to be faster and are: each output
-    element compared, and timed, on the same GPU."""
-    two = two_launches(Built(kernel, None), asked)
-    try:
-        time = two.time(BRIEF, f"cuda:{device}").microseconds if two is not None else won.microseconds
-    except SubbyteError:  # one launch is right, and its time is known
+def _keep(
+    workload: ConvWorkload, config: Configuration, times: Sequence[float], device: Mapping[str, Any], measured: int,
+    asked: Asked,
+) -> None:  # fmt: skip
+    """Into the user's own store, as a search of its own: one launch does not give way to two, which some calls never
+    take."""
+    memory = Memory(workload, asked.arch.name, "tries", asked.store, asked.output)
+    memory.seen.add(config)
+    memory.settle(config, times, device, measured)
+
+
+def _faster_in_two(
+    kernel: Kernel, won: Winner, asked: Asked, device: int, name: str
+) -> tuple[Kernel, tuple[float, ...]] | None:
+    """Two launches in place of the fastest kernel of one, with their times, where they were expected or remembered to
+    be faster and are: each output element compared, and timed, on the same GPU."""
+    found = remembered(kernel.workload, asked, every=True), two_launches(Built(kernel, None), asked)
+    ways = {one.plan.config.key: one for one in found if one is not None}
+    best, times, least = None, won.times, won.microseconds
+    for one in ways.values():
+        try:
+            timing = one.time(BRIEF, f"cuda:{device}")
+        except SubbyteError:  # one launch is right, and its time is known
+            continue
+        if timing.microseconds < least:
+            best, times, least = one, timing.samples, timing.microseconds
+    if best is None:
         return None
-    if two is None or time >= won.microseconds:
-        return None
-    sizes = " and ".join(str(one.workload.n) for one in two.parts)
+    sizes = " and ".join(str(one.workload.n) for one in best.parts)
     reason = (
-        f"two launches, of {sizes} images, {time:.2f} us measured now on {name}, verified; one launch, the fastest of "
-        f"{won.measured} measured: {won.microseconds:.2f} us; not remembered, as each kernel is found by its own batch"
+        f"two launches, of {sizes} images, {least:.2f} us measured now on {name}, verified; one launch, the fastest of "
+        f"{won.measured} measured: {won.microseconds:.2f} us"
     )
-    return replace(two, reason=reason)
+    return replace(best, reason=reason), times
 
 
 def fastest(workload: ConvWorkload, configs: list[Configuration], runner: Runner) -> Winner | Failed:

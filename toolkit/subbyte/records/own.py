@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from subbyte.errors import InvalidInput
+from subbyte.families.launches import LAUNCHES, SplitConfig
 from subbyte.families.registry import config_from_dict
 from subbyte.records.reading import why
 from subbyte.records.result import Measured
@@ -65,8 +66,15 @@ class OwnRecord:
 
     @property
     def configuration(self) -> Configuration:
-        """The configuration. Raises InvalidInput (Unsupported) where this version has no such kernel."""
-        return config_from_dict(json.loads(self.fields))
+        """The configuration, of a batch as two launches those of both. Raises InvalidInput (Unsupported) where this
+        version has no such kernel."""
+        values = json.loads(self.fields)
+        return SplitConfig.of_key(values[LAUNCHES]) if self.launches else config_from_dict(values)
+
+    @property
+    def launches(self) -> bool:
+        """Whether it is of a batch as more than one launch; ``family`` then names those of all kernels."""
+        return set(json.loads(self.fields)) == {LAUNCHES}
 
     @property
     def day(self) -> str:

@@ -61,7 +61,7 @@ class Stored(NamedTuple):
 
     def said(self, record: OwnRecord) -> str:
         """A sentence about what is not as asked for; empty when there is nothing to say."""
-        if self.outcome != "kept" or self.other is None:
+        if self.outcome != "kept" or self.other is None or not self.other.beats(record):
             return ""
         return (
             f"{record.config} took {record.microseconds:.2f} us now; its record of {self.other.day} UTC, "
