@@ -48,7 +48,7 @@ class ParameterSpace(ProductSpace):
             try:
                 if not constraint(values):
                     return f"constraint {name}"
-            except Exception as error:  # the user's own code
+            except (Exception, SystemExit) as error:  # the user's own code
                 raise InvalidInput(
                     f"constraint {name} raised {type(error).__name__}: {error!s:.200} for {config.key:.200}; it is "
                     "called with a dictionary of all parameters and answers True or False"
