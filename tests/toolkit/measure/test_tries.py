@@ -156,7 +156,7 @@ def test_two_launches_are_found_again(store, runner, two):
     assert best_known(BATCH)[0] == one.configuration
     origin = subbyte.origin(BATCH)
     assert (origin.source, origin.microseconds, origin.taken.launches) == ("own", 8.0, (8, 8))
-    assert origin.reason == again.reason
+    assert (origin.reason, origin.taken.short) == (again.reason, "8 images + 8 images")
     assert [source.microseconds for source in origin.sources[:2]] == [8.0, one.microseconds]
 
 

@@ -58,6 +58,11 @@ class Source:
             f"two launches, of {sizes} images: {self.microseconds:.2f} us expected, less than of one; of one launch: "
         )
 
+    @property
+    def short(self) -> str:
+        """The configuration for a line that has little room: of two launches their images."""
+        return " + ".join(f"{n} images" for n in self.launches) or self.config
+
     def in_words(self) -> str:
         """The time, its range and its GPU, in a phrase."""
         if self.microseconds is None:
