@@ -155,9 +155,11 @@ def instruction(plan: BitsPlan) -> str | None:
         return "columns: doubled needs several planes of activations"
     if plan.steps * plan.planes > MOST_STEPS:
         return f"columns: {plan.steps * plan.planes} instructions of a tile; at most {MOST_STEPS} are written out"
-    reach = max(plan.step(step)[1] for step in range(plan.steps))
-    if max(reach, plan.view.stride * plan.pixel_bytes) > WIDEST_PIECE:
+    distances = [plan.step(step)[1] for step in range(plan.steps)]
+    if max(*distances, plan.view.stride * plan.pixel_bytes) > WIDEST_PIECE:
         return "columns: pixels lie further apart than a descriptor counts"
+    if min(distances) < 0:
+        return "columns: rows so narrow that a filter's row ends behind the beginning of the next; take run_on=0"
     return None
 
 
