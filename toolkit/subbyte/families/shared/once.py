@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-Value_co = TypeVar("Value_co", covariant=True)
+if TYPE_CHECKING:
+    once = cached_property
+else:
 
+    class once(cached_property):
+        """``functools.cached_property`` without its lock, which before Python 3.12 took longer than most of what plans
+        compute: a search makes thousands of them. Two threads may compute the same value twice, which does no harm."""
 
-class once(cached_property[Value_co]):
-    """``functools.cached_property`` without its lock, which before Python 3.12 took longer than most of what plans
-    compute: a search makes thousands of them. Two threads may compute the same value twice, which does no harm."""
+        def __init__(self, function: Callable[[Any], Any]) -> None:
+            super().__init__(function)
+            self.function, self.name = function, function.__name__
 
-    def __init__(self, function: Callable[[Any], Value_co]) -> None:
-        super().__init__(function)
-        self.function, self.name = function, function.__name__
-
-    def __get__(self, plan: Any, owner: Any = None) -> Any:
-        if plan is None:
-            return self
-        value = vars(plan)[self.name] = self.function(plan)
-        return value
+        def __get__(self, plan: Any, owner: Any = None) -> Any:
+            if plan is None:
+                return self
+            value = vars(plan)[self.name] = self.function(plan)
+            return value
