@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from subbyte.families.shared.once import once
 from subbyte.families.wgmma.geometry import WgmmaGeometry
 from subbyte.workload.conv import ceil_div
 
@@ -16,22 +17,22 @@ threads have fewer registers."""
 class WgmmaChannels(WgmmaGeometry):
     """The part of a :class:`~subbyte.families.wgmma.plan.WgmmaPlan` about input channels and their weights."""
 
-    @property
+    @once
     def channels(self) -> int:
         """32-channel blocks of one stage (staged row and channel group)."""
         return self.channel_blocks // (self.knobs.cluster_split_k * self.knobs.channel_groups)
 
-    @property
+    @once
     def loaded_blocks(self) -> int:
         """The same in blocks of memory: 16 bytes of each image."""
         return self.channels * self.parts
 
-    @property
+    @once
     def kept_channels(self) -> int:
         """The same with the block of zeros behind an odd number of them where an instruction takes two."""
         return self.channels + (self.channels % 2 if self.knobs.sparse else 0)
 
-    @property
+    @once
     def halves(self) -> int:
         """Channel blocks of one weight fragment: low and high nibbles of a byte, or the low ones only; one of bytes."""
         if self.knobs.listed:
@@ -40,17 +41,17 @@ class WgmmaChannels(WgmmaGeometry):
             return 1
         return 2 if self.kept_channels % 2 == 0 else 1
 
-    @property
+    @once
     def operands(self) -> int:
         """Instructions of one weight fragment and fragment row: a 2:4 one takes all of its channel blocks."""
         return 1 if self.knobs.sparse else self.halves
 
-    @property
+    @once
     def steps(self) -> int:
         """Fragments along the channels of one stage, for each tap."""
         return ceil_div(self.kept_channels, self.halves)
 
-    @property
+    @once
     def unroll(self) -> int:
         """Channel steps of one loop body; of a lowered image as many as a body with all taps of a row would have."""
         if self.knobs.resident:
@@ -104,7 +105,7 @@ class WgmmaChannels(WgmmaGeometry):
         """Weight fragments of one kernel row, or of one channel group where every tile iteration loads its own rows."""
         return self.steps * self.tap_cols * self.groups
 
-    @property
+    @once
     def multiplications(self) -> int:
         """wgmma instructions in the text of the loop over kernel rows, were each kernel row written out."""
         per_row = self.unroll * self.tap_cols * self.operands * self.knobs.tiles_m

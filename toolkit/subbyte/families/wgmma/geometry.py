@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from subbyte.device.arch import Arch
 from subbyte.families.shared.axis import Axis, Index
+from subbyte.families.shared.once import once
 from subbyte.families.wgmma import halves
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.operands import WgmmaOperands
@@ -40,7 +41,7 @@ class WgmmaGeometry(WgmmaOperands):
     clip: tuple[int, int] = (-8, 7)
     requant: str = "fixed"
 
-    @cached_property
+    @once
     def added(self) -> Operand | None:
         """The type of a tensor of values that is added before sums are rounded."""
         return Fusion.of(self.output).added
@@ -56,29 +57,29 @@ class WgmmaGeometry(WgmmaOperands):
         """Parameters of an output channel."""
         return 3 if self.added is None else 4
 
-    @cached_property
+    @once
     def knobs(self) -> Schedule:
         """Every choice of the schedule, also those that the configuration of this kernel does not name."""
         return self.config.schedule
 
     # ---- techniques ---------------------------------------------------------------------------------------------
 
-    @property
+    @once
     def lowered(self) -> bool:
         """The pipeline holds columns of the lowered matrix (im2col): the pixels of every tap, loaded for it anew."""
         return self.knobs.duplicate_aware == "none"
 
-    @property
+    @once
     def keep_rows(self) -> bool:
         """A row stays in its stage buffer for later tile iterations."""
         return bool(self.knobs.keep_rows) and not self.lowered
 
-    @property
+    @once
     def tap_rows(self) -> int:
         """Kernel rows that read the same staged rows."""
         return 1 if self.lowered else self.workload.r
 
-    @property
+    @once
     def tap_cols(self) -> int:
         """Kernel columns that read the same staged columns."""
         return 1 if self.lowered else self.workload.s
@@ -97,7 +98,7 @@ class WgmmaGeometry(WgmmaOperands):
 
     # ---- image geometry -----------------------------------------------------------------------------------------
 
-    @property
+    @once
     def flat(self) -> bool:
         """Rows do not matter (1x1, no padding, stride 1 or ``flatten``): the output's pixels are cut into rows of the
         tile's width."""
@@ -109,12 +110,12 @@ class WgmmaGeometry(WgmmaOperands):
         """Of such pixels the input's are further apart than the output's."""
         return self.flat and self.workload.stride > 1
 
-    @property
+    @once
     def row_pixels(self) -> int:
         """Pixels of a fragment row: those of every group of images, pixel after pixel, group after group."""
         return self.knobs.tile_width * self.knobs.image_groups
 
-    @property
+    @once
     def image_groups(self) -> int:
         """Groups of 8 images, or several of them, with tiles of their own."""
         return 1 if self.knobs.flat_batch else ceil_div(self.workload.batch_groups, self.knobs.image_groups)
@@ -124,23 +125,23 @@ class WgmmaGeometry(WgmmaOperands):
         """The last place along the images shares groups with the one before: its own would reach beyond the batch."""
         return not self.knobs.flat_batch and self.workload.batch_groups % self.knobs.image_groups > 0
 
-    @cached_property
+    @once
     def flat_pixels(self) -> int:
         """Pixels that are cut into rows of the tile's width where rows do not matter."""
         return self.workload.p * self.workload.q * (self.workload.batch_groups // self.image_groups)
 
-    @property
+    @once
     def width_covered(self) -> int:
         """Output columns of a block."""
         return self.knobs.tile_width * self.knobs.consumers_n
 
-    @cached_property
+    @once
     def input_size(self) -> tuple[int, int]:
         """Height and width of the input as the kernel sees it; where rows do not matter, of the pixels it reads."""
         w = self.workload
         return (ceil_div(self.flat_pixels, self.width_covered), self.width_covered) if self.flat else (w.h, w.w)
 
-    @cached_property
+    @once
     def output_size(self) -> tuple[int, int]:
         """Height and width of the output as the kernel sees it."""
         w = self.workload
@@ -151,17 +152,17 @@ class WgmmaGeometry(WgmmaOperands):
         """From one output pixel to the next, in pixels of the input as the kernel sees it."""
         return 1 if self.flat else self.workload.stride
 
-    @cached_property
+    @once
     def rows(self) -> Axis:
         """Output rows and vertical taps in staged rows."""
         return Axis.of(2, self.tap_rows, self.stride, self.workload.dilation)
 
-    @cached_property
+    @once
     def cols(self) -> Axis:
         """Output columns and horizontal taps in staged columns."""
         return Axis.of(2, self.tap_cols, self.stride, self.workload.dilation)
 
-    @cached_property
+    @once
     def row_range(self) -> tuple[int, int]:
         """First and last staged row that lie in the image; of a lowered image all, with zeros for its padding, and all
         where padding is multiplied."""
@@ -169,7 +170,7 @@ class WgmmaGeometry(WgmmaOperands):
             return 0, (self.output_size[0] - 1) * self.rows.pixel_step + (self.tap_rows - 1) * self.rows.tap_step
         return (0, self.output_size[0] - 1) if self.lowered else self._inside(self.rows, self.input_size[0])
 
-    @cached_property
+    @once
     def col_range(self) -> tuple[int, int]:
         """First and last staged column (of the whole row) that lie in the image; of a lowered image all."""
         whole = (0, self.x_tiles * self.width_covered - 1)
@@ -191,7 +192,7 @@ class WgmmaGeometry(WgmmaOperands):
 
     # ---- division of the work -----------------------------------------------------------------------------------
 
-    @cached_property
+    @once
     def x_tiles(self) -> int:
         """Blocks along an output row."""
         return ceil_div(self.output_size[1], self.width_covered)
@@ -216,12 +217,12 @@ class WgmmaGeometry(WgmmaOperands):
         """The same, as every kind of plan calls it."""
         return self.filters
 
-    @property
+    @once
     def filter_tiles(self) -> int:
         """Tiles of 64 output channels, the last one perhaps half empty."""
         return ceil_div(self.workload.padded_filters, MMA_FILTERS)
 
-    @property
+    @once
     def filter_blocks(self) -> int:
         """Blocks along the output channels."""
         return ceil_div(self.filter_tiles, self.knobs.consumers_m * self.consumer_tiles)
@@ -249,7 +250,7 @@ class WgmmaGeometry(WgmmaOperands):
             return self.segment_start(segment) + halves.rows_of(self.output_size[0], self.knobs.segments)
         return self.segment_start(segment + 1)
 
-    @cached_property
+    @once
     def iterations(self) -> tuple[tuple[int, int], ...]:
         """First output row and number of rows of every tile iteration, over all segments."""
         found = []
@@ -258,12 +259,12 @@ class WgmmaGeometry(WgmmaOperands):
             found += [(row, min(self.knobs.tile_rows, end - row)) for row in range(first, end, self.knobs.tile_rows)]
         return tuple(found)
 
-    @property
+    @once
     def rows_together(self) -> int:
         """Output rows for which a tile iteration loads its rows: its own, or of all consumers."""
         return self.knobs.tile_rows * (1 if self.keep_rows else self.knobs.consumers_rows)
 
-    @property
+    @once
     def window(self) -> int:
         """Staged rows of one tile iteration."""
         return (self.rows_together - 1) * self.rows.pixel_step + (self.tap_rows - 1) * self.rows.tap_step + 1
@@ -275,12 +276,12 @@ class WgmmaGeometry(WgmmaOperands):
         taps = (self.tap_rows - 1) * self.rows.tap_step
         return min((self.segment_end(segment) - 1) * self.rows.pixel_step + taps, last) - low + 1
 
-    @property
+    @once
     def stages(self) -> int:
         """Stages of the pipeline: of a block that makes a single tile iteration one for each of its rows."""
         return self.knobs.stages or self.window
 
-    @property
+    @once
     def group_stages(self) -> int:
         """Stages of one channel group that a tile iteration reads."""
         return 1 if self.knobs.stage_per_iteration else self.window
@@ -312,7 +313,7 @@ class WgmmaGeometry(WgmmaOperands):
         kept = self.window - self.next_iteration * config.consumers_rows
         return max(entered, kept * groups) + others * groups
 
-    @cached_property
+    @once
     def most_staged(self) -> int:
         """Most staged rows of a segment."""
         rows, segments = self.output_size[0], min(self.knobs.segments, self.output_size[0])
@@ -337,13 +338,13 @@ class WgmmaGeometry(WgmmaOperands):
         low = (most(first - (row + count - 1) * step, 0) + tap_step - 1) // tap_step
         return low, least(most(last - row * step, 0) // tap_step + 1, self.tap_rows)
 
-    @cached_property
+    @once
     def taps_skipped(self) -> bool:
         """Some tile iteration leaves out a kernel row, with its weights, because it meets padding alone. Where no rows
         are kept, the weights of a kernel row are not in one place, and are skipped one by one."""
         return self.keep_rows and self.tap_variants(range(self.tap_rows))[1]
 
-    @cached_property
+    @once
     def meets_edges(self) -> bool:
         """Some kernel row of some output row meets padding alone."""
         iterations = self.iterations if self.tap_rows > 1 else ()
@@ -357,7 +358,7 @@ class WgmmaGeometry(WgmmaOperands):
             return self._rows_of_iterations, False
         return _variants(self._row_bounds, tuple(taps), self.iterations)
 
-    @cached_property
+    @once
     def _rows_of_iterations(self) -> tuple[tuple[int, int], ...]:
         counts = Counter(count for _, count in self.iterations)
         return tuple((0, count) for count in sorted(counts, key=lambda count: -counts[count]))

@@ -14,13 +14,14 @@ from math import log2
 from typing import Any, NamedTuple
 
 from subbyte.device.arch import Arch
+from subbyte.families.shared.reasons import first_reason
 from subbyte.families.wgmma import features
-from subbyte.families.wgmma.check import why_not
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.cycles import MULTIPROCESSORS
+from subbyte.families.wgmma.enumeration import KERNEL_RULES
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
-from subbyte.families.wgmma.rules import WIDTHS, rows_listed
+from subbyte.families.wgmma.rules import OF_THE_LAYER, WIDTHS, rows_listed
 from subbyte.families.wgmma.values import searched_values
 from subbyte.workload import ConvWorkload, ceil_div
 
@@ -76,27 +77,30 @@ class Search:
     def __init__(self, workload: ConvWorkload, arch: Arch, rank: Rank) -> None:
         self.workload, self.arch, self.rank = workload, arch, rank
         self.lists = lists_of(workload)
+        self.hopeless = first_reason(OF_THE_LAYER, WgmmaPlan(workload, PipelineConfig(), arch)) is not None
         self.found: dict[WgmmaConfig, float] = {}
+        self.order: dict[WgmmaConfig, tuple[float, str]] = {}
         self.seen: set[WgmmaConfig] = set()
         self._bred: set[WgmmaConfig] = set()
 
     def look_at(self, configs: Iterable[WgmmaConfig]) -> None:
         """Ask for those that were not seen yet, and can be built."""
         fresh, rows = [], []
-        for one in configs:
+        for one in () if self.hopeless else configs:
             if one in self.seen:
                 continue
             self.seen.add(one)
             plan = WgmmaPlan(self.workload, one, self.arch)
-            if why_not(plan) is None:
+            if first_reason(KERNEL_RULES[type(one)], plan) is None:
                 fresh.append(one)
                 rows.append(features.row(plan))
         if fresh:
             self.found.update(zip(fresh, map(float, self.rank(rows)), strict=True))
+            self.order.update((one, (self.found[one], one.key)) for one in fresh)
 
     def best(self, count: int) -> list[WgmmaConfig]:
         """The best so far."""
-        return sorted(self.found, key=lambda one: (self.found[one], one.key))[:count]
+        return sorted(self.order, key=self.order.__getitem__)[:count]
 
     def bred(self, ways: int) -> list[WgmmaConfig]:
         """The best so far, and the best of each of the best ``ways`` to divide the work."""

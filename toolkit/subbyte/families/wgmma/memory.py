@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
+from subbyte.families.shared.once import once
 from subbyte.families.wgmma.channels import WgmmaChannels
 from subbyte.families.wgmma.geometry import Index
 from subbyte.families.wgmma.listed import LISTED_WORDS
@@ -35,12 +35,12 @@ GROUP_BYTES = 64 * GROUP_PIXELS
 class WgmmaMemory(WgmmaChannels):
     """The part of a :class:`~subbyte.families.wgmma.plan.WgmmaPlan` about shared memory."""
 
-    @property
+    @once
     def column_bytes(self) -> int:
         """Bytes of one staged column and 32-channel block: a pixel of every group of images."""
         return self.knobs.image_groups * PIXEL_BYTES
 
-    @property
+    @once
     def column_step(self) -> int:
         """Bytes from one staged column to the next: those of one block of channels, or for 2:4 weights, whose
         instructions take two, of all blocks of the stage."""
@@ -76,7 +76,7 @@ class WgmmaMemory(WgmmaChannels):
         """Words of values of a fragment that a thread loads at once."""
         return 2 if self.knobs.sparse else 4
 
-    @property
+    @once
     def columns_read(self) -> int:
         """Staged columns that the descriptors of one row reach."""
         return (self.width_covered - 1) * self.cols.pixel_step + (self.tap_cols - 1) * self.cols.tap_step + 1
@@ -93,7 +93,7 @@ class WgmmaMemory(WgmmaChannels):
         """Staged columns left of the image."""
         return self.col_range[0]
 
-    @property
+    @once
     def columns_loaded(self) -> int:
         """Most columns of one stage that come from memory."""
         first, last = self.col_range
@@ -120,24 +120,24 @@ class WgmmaMemory(WgmmaChannels):
         beyond = self.columns_read - (self.col_range[1] - last_tile + 1)
         return max(0, min(beyond, self.columns_read - self.left_zeros))
 
-    @property
+    @once
     def pitch(self) -> int:
         """Columns from one 32-channel block of a stage to the next."""
         if self.x_tiles == 1:
             return self.left_zeros + self.columns_loaded + self.right_zeros
         return self.columns_read
 
-    @property
+    @once
     def buffer_bytes(self) -> int:
         """Bytes of one stage buffer."""
         return self.stage_rows * self.row_bytes + (self.slack_columns if self.separate else 0) * self.column_step
 
-    @property
+    @once
     def row_bytes(self) -> int:
         """Bytes from one row of a stage to the next."""
         return self.kept_channels * self.pitch * self.column_bytes
 
-    @property
+    @once
     def stage_rows(self) -> int:
         """Rows that a stage buffer has room for."""
         return max(self._rows_of_stages) if self.knobs.stage_per_iteration else 1
@@ -147,7 +147,7 @@ class WgmmaMemory(WgmmaChannels):
         """Rows that every stage has."""
         return min(self._rows_of_stages) if self.knobs.stage_per_iteration else 1
 
-    @cached_property
+    @once
     def _rows_of_stages(self) -> tuple[int, ...]:
         """Rows of the image that a stage has with ``stage_per_iteration``, of every tile iteration of all segments."""
         step, taps = self.rows.pixel_step, (self.tap_rows - 1) * self.rows.tap_step
@@ -160,12 +160,12 @@ class WgmmaMemory(WgmmaChannels):
                 found.append(min((behind - 1) * step + taps, last) - max(row * step, first) + 1)
         return tuple(found)
 
-    @property
+    @once
     def slack_columns(self) -> int:
         """Columns behind a stage buffer that a descriptor can reach."""
         return max(0, self.columns_read - self.pitch)
 
-    @cached_property
+    @once
     def separate(self) -> bool:
         """Every stage buffer has room behind it for the columns that its last descriptors reach too far.
 
@@ -181,7 +181,7 @@ class WgmmaMemory(WgmmaChannels):
         behind = 4 * (3 + bool(self.zero_point)) * self.parameter_channels + self.weight_bytes + self.packing_bytes
         return behind + self.zero_bytes + self.exchange_bytes + self.barrier_bytes + self.copied_bytes
 
-    @property
+    @once
     def parameter_base(self) -> int:
         """Byte where the requantization parameters of the block's output channels begin."""
         return self.stages * self.buffer_bytes + (0 if self.separate else self.slack_columns * self.column_step)
@@ -201,7 +201,7 @@ class WgmmaMemory(WgmmaChannels):
         """Words of the parameters that one producer thread loads."""
         return ceil_div(self.kept_rows * self.parameter_channels, 128)
 
-    @property
+    @once
     def weight_base(self) -> int:
         """Byte where the weights of the block begin."""
         return self.parameter_base + 4 * self.kept_rows * self.parameter_channels
@@ -216,7 +216,7 @@ class WgmmaMemory(WgmmaChannels):
         """Weight fragments of a tile of 64 output channels and a rank of the cluster."""
         return self.run * self.workload.r
 
-    @property
+    @once
     def packing_bytes(self) -> int:
         """Shared memory through which the consumers' warps turn packed outputs from channels to images, or without
         register-level packing int32 values."""
@@ -238,7 +238,7 @@ class WgmmaMemory(WgmmaChannels):
         """Byte where it begins."""
         return self.weight_base + self.weight_bytes
 
-    @property
+    @once
     def exchange_base(self) -> int:
         """Byte where the partial sums of the cluster's other blocks arrive."""
         return self.packing_base + self.packing_bytes
@@ -248,7 +248,7 @@ class WgmmaMemory(WgmmaChannels):
         """Pixels of a tile iteration (of each warpgroup) that one block of the cluster finishes."""
         return self.knobs.tile_rows * self.row_pixels // self.knobs.cluster_split_k
 
-    @property
+    @once
     def exchange_bytes(self) -> int:
         """Shared memory for them."""
         if self.knobs.cluster_split_k == 1:
@@ -261,7 +261,7 @@ class WgmmaMemory(WgmmaChannels):
         in a cluster one for the partial sums of each consumer, and one for each chunk of bulk-copied weights."""
         return self.exchange_base + self.exchange_bytes
 
-    @property
+    @once
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block in bytes."""
         return self.copied_base + self.copied_bytes
@@ -271,7 +271,7 @@ class WgmmaMemory(WgmmaChannels):
         """Byte where the stages begin that are on their way, packed."""
         return self.zero_base + self.zero_bytes
 
-    @property
+    @once
     def copied_bytes(self) -> int:
         """Shared memory of the stages that are on their way: a place for each load of a producer thread."""
         return 0 if self.direct else self.knobs.copies_ahead * self.copies * COPY_BYTES
@@ -291,7 +291,7 @@ class WgmmaMemory(WgmmaChannels):
         """A pixel of zeros in place of all pixels of rows outside the image, which a list's blocks may read."""
         return PIXEL_BYTES if self.knobs.listed and self.meets_edges else 0
 
-    @property
+    @once
     def barrier_bytes(self) -> int:
         """Bytes of the barriers."""
         exchanged = 8 * self.knobs.consumers if self.knobs.cluster_split_k > 1 else 0
@@ -303,7 +303,7 @@ class WgmmaMemory(WgmmaChannels):
         """Partial sums that a consumer warpgroup receives from the cluster's other blocks, in bytes."""
         return (self.knobs.cluster_split_k - 1) * self.exchange_pixels * 128 * 16
 
-    @property
+    @once
     def copies(self) -> int:
         """16-byte loads of one producer thread for one stage."""
         return self.stage_rows * self.row_copies

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from subbyte.device.atoms import LOW_NIBBLES
+from subbyte.families.shared.once import once
 from subbyte.families.shared.operand_types import OperandTypes
 from subbyte.workload.conv import CHANNEL_BLOCK, ConvWorkload, ceil_div
 
@@ -20,12 +21,12 @@ class WgmmaOperands(OperandTypes):
     times 16; those of 8 bits go there as they are, half of K from each of two blocks of 16 channels.
     """
 
-    @property
+    @once
     def whole_weights(self) -> bool:
         """Weights of 8 bits: the words of a fragment are an operand, of one block of channels."""
         return self.workload.precision.weights.bits == 8
 
-    @property
+    @once
     def parts(self) -> int:
         """Blocks of channels in memory that are 32 channels together: two of bytes."""
         return parts_of(self.workload)
@@ -36,7 +37,7 @@ class WgmmaOperands(OperandTypes):
         weights are zeros."""
         return self.workload.channel_blocks % self.parts > 0
 
-    @property
+    @once
     def channel_blocks(self) -> int:
         """Blocks of 32 input channels."""
         return channel_blocks(self.workload)

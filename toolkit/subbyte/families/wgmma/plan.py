@@ -8,10 +8,10 @@ channels lies in shared memory once, as 256 bytes; a tap only changes the start 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from subbyte.device.atoms import Atom
 from subbyte.device.launch import Argument, Launch
+from subbyte.families.shared.once import once
 from subbyte.families.wgmma import halves
 from subbyte.families.wgmma.geometry import Index
 from subbyte.families.wgmma.listed import ListForm
@@ -109,12 +109,12 @@ class WgmmaPlan(WgmmaMemory):
         """Loads of a thread of a consumer for the row that it loads; the producer has the rest."""
         return self.copies // 2 if self.knobs.early_start == 2 else self.copies
 
-    @property
+    @once
     def accumulators(self) -> int:
         """Accumulator registers of a consumer thread."""
         return self.tile_sums * self.knobs.tiles_m
 
-    @property
+    @once
     def loads_ahead(self) -> int:
         """16-byte loads whose words a producer thread holds."""
         if self.direct:
@@ -128,7 +128,7 @@ class WgmmaPlan(WgmmaMemory):
         alone = config.consumers_rows == config.m_iterations == 1
         return bool(config.operands_apart) and alone and config.tile_rows * config.segments >= self.output_size[0]
 
-    @property
+    @once
     def producer_overhead(self) -> int:
         """Registers of a producer thread beside the words on their way; more where each tap has its own edges, or
         stages have several rows."""
@@ -142,7 +142,7 @@ class WgmmaPlan(WgmmaMemory):
         loaded = ceil_div(4 * self.loads_ahead, 8) * 8
         return max(self.producer_overhead + loaded, 56)
 
-    @property
+    @once
     def registers(self) -> tuple[int, int]:
         """Registers of a consumer and of a producer thread (PTX ISA, setmaxnreg: multiples of 8, 24 to 256).
 
@@ -158,7 +158,7 @@ class WgmmaPlan(WgmmaMemory):
 
     # ---- launch -------------------------------------------------------------------------------------------------
 
-    @property
+    @once
     def grid(self) -> tuple[int, int]:
         """Blocks of the launch: channel tiles and within them cluster ranks (of neighbouring places, and within
         them of shares of the input channels); groups, segments and column tiles (last fastest)."""
@@ -167,7 +167,7 @@ class WgmmaPlan(WgmmaMemory):
             return c.cluster_split_k * self.multicast_blocks, self.filter_blocks * self.places // self.multicast_blocks
         return self.filter_blocks * c.cluster_split_k * self.multicast_blocks, self.places // self.multicast_blocks
 
-    @property
+    @once
     def places(self) -> int:
         """Tiles of output pixels, each a block's."""
         return self.image_groups * self.knobs.segments * self.x_tiles
@@ -178,7 +178,7 @@ class WgmmaPlan(WgmmaMemory):
         and each block copies weights for itself."""
         return self.multicast_blocks == 2 and self.places % 2 == 1
 
-    @property
+    @once
     def grid_blocks(self) -> int:
         """All blocks of the launch."""
         return self.grid[0] * self.grid[1]
@@ -272,7 +272,7 @@ class WgmmaPlan(WgmmaMemory):
         form = f"fixed{self.atom.scale_log2}" if self.requant == "fixed" else "general"
         return form if self.added is None else form + ADDED
 
-    @cached_property
+    @once
     def launch(self) -> Launch:
         """Grid, block and arguments."""
         w = self.workload

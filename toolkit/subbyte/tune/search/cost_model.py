@@ -12,6 +12,11 @@ pair per row, no normalization), ``reg`` squared error.
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from typing import Any
 
 import numpy as np
@@ -23,6 +28,8 @@ Array = npt.NDArray[np.floating[Any]]
 
 LOSSES = ("rank", "reg", "rank-native")
 BASE_SCORE = 0.5
+COPY = "subbyte_xgboost"
+"""Name of this library's copy of the module."""
 ROUNDS = 8000
 PATIENCE = 20
 _TREES = {
@@ -44,10 +51,36 @@ def load_xgboost() -> Any:
     of 30. Raises MissingDependency."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
-        import xgboost
+        return _xgboost()
     except ImportError:
         raise MissingDependency("the cost model needs xgboost: pip install xgboost (or xgboost-cpu)") from None
-    return xgboost
+
+
+@cache
+def _xgboost() -> Any:
+    """The module that is imported already, or a copy of it under another name that does without scikit-learn: importing
+    that would take most of the time before the first trees. Whoever imports xgboost later gets all of it."""
+    if "xgboost" in sys.modules or "sklearn" in sys.modules or (found := find_spec("xgboost")) is None:
+        import xgboost
+
+        return xgboost
+    assert found.origin is not None
+    spec = spec_from_file_location(COPY, found.origin, submodule_search_locations=found.submodule_search_locations)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[COPY] = module_from_spec(spec)
+    with _without("sklearn"):
+        spec.loader.exec_module(module)
+    return module
+
+
+@contextmanager
+def _without(name: str) -> Iterator[None]:
+    """A module that is not imported yet cannot be."""
+    sys.modules[name] = None  # type: ignore[assignment]  # what makes an import fail
+    try:
+        yield
+    finally:
+        del sys.modules[name]
 
 
 class BoostedTrees:
