@@ -109,7 +109,7 @@ class _Owned:
 
     def __del__(self) -> None:
         with suppress(Exception), self.held.device.unmoved():  # the driver may have been shut down before this object
-            self.held.device.activate()  # the thread that drops the last reference may have no current context, and the driver needs one
+            self.held.device.activate()  # dropped by a thread that may have no current context
             self.held.free()
 
 
