@@ -58,7 +58,7 @@ class StudyHandle:
             self._record = self.study.run(*arguments)
         except (
             BaseException
-        ) as error:  # raised again by wait(); a traceback printed by a thread lands in an unrelated cell
+        ) as error:  # raised again by wait(); a traceback from a thread appears in an unrelated cell
             self._error = error
 
     def stop(self) -> None:

@@ -38,7 +38,7 @@ class TuningHandle:
             self._report = tune(*arguments, **options)
         except (
             BaseException
-        ) as error:  # raised again by wait(); a traceback printed by a thread lands in an unrelated cell
+        ) as error:  # raised again by wait(); a traceback from a thread appears in an unrelated cell
             self._error = error
 
     def _note(self, study: Study, _trial: Trial, _result: Result) -> None:
