@@ -133,7 +133,7 @@ def interval(runs: Runs, among: Pooled) -> Interval:
 
 
 def agree(samples: Sequence[Sequence[float]], tolerance: float = TOLERANCE) -> bool:
-    """Whether the medians of any two of the runs differ by at most ``tolerance``, as a fraction."""
+    """Whether at least two of the runs have medians that differ by at most ``tolerance``, as a fraction."""
     medians = [statistics.median(run) for run in samples]
     return any(max(a, b) <= (1 + tolerance) * min(a, b) for a, b in combinations(medians, 2))
 

@@ -27,7 +27,7 @@ def explained(
     arch: Arch | str = "sm_90a",
     **options: Any,
 ) -> Record:
-    """The record type ``gives`` for a workload under a configuration, made by its family; ``options`` are those of the
+    """A record of type ``gives`` for a workload under a configuration, made by its family; ``options`` are those of the
     topic.
 
     Without a configuration, the first family with that topic is used, with its plain or best known configuration,
@@ -59,7 +59,7 @@ def shown(topic: Topic[Record], plan: Plan, **options: Any) -> Record:
 
 
 def shown_of_kernel(gives: type[Record], kernel: Kernel, **options: Any) -> Record:
-    """The record type ``gives`` for a kernel. Raises Unsupported if its family has no such topic."""
+    """A record of type ``gives`` for a kernel. Raises Unsupported if its family has no such topic."""
     _, topic = topic_giving(gives, kernel.config)
     return shown(topic, kernel.plan, **options)
 

@@ -56,9 +56,7 @@ class StudyHandle:
     def _work(self, *arguments: Any) -> None:
         try:
             self._record = self.study.run(*arguments)
-        except (
-            BaseException
-        ) as error:  # raised again by wait(); a traceback from a thread appears in an unrelated cell
+        except BaseException as error:  # raised again by wait(); a traceback from a thread appears in an unrelated cell
             self._error = error
 
     def stop(self) -> None:

@@ -36,9 +36,7 @@ class TuningHandle:
     def _work(self, tune: Callable[..., TuningReport], arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         try:
             self._report = tune(*arguments, **options)
-        except (
-            BaseException
-        ) as error:  # raised again by wait(); a traceback from a thread appears in an unrelated cell
+        except BaseException as error:  # raised again by wait(); a traceback from a thread appears in an unrelated cell
             self._error = error
 
     def _note(self, study: Study, _trial: Trial, _result: Result) -> None:

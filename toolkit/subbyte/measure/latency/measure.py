@@ -106,7 +106,7 @@ def _shared(space: str) -> int:
 
 
 def _model(space: str, places: NDArray[np.int64], words: int) -> dict[str, int]:
-    """The modelled cost of an access to these words, in wavefronts or in sectors touched."""
+    """The modelled cost of an access to these words, in wavefronts, or in sectors and lines touched."""
     addresses = [WORD * int(place) for place in places]
     if space == "shared":
         return {"wavefronts": bank_conflicts(addresses, WORD * words).wavefronts}
