@@ -1,4 +1,4 @@
-"""Where outputs go: words of bits, each whole in one lane, to the pixels of the output as it lies in memory."""
+"""Output stores: words of bits, each whole in one lane, to the pixels of the output in its memory layout."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from subbyte.workload.conv import BATCH_GROUP
 from subbyte.workload.precision import SUMS
 
 CORE_WORDS = 32
-"""Of 8 images' 128 channels of a pixel, in a plane."""
+"""Words of 8 images' 128 channels of a pixel, in one plane."""
 
 
 @dataclass
@@ -27,16 +27,16 @@ class Pixel:
 
     half: int
     tile: TilePlace
-    """Where the tile begins."""
+    """The tile's position."""
     row: Any
     """Output row of the block."""
     column: Any
     entry: Any = None
-    """First table entry of its border class, once that is located."""
+    """First table entry of its border class, once known."""
     table: Any = None
     """Index of the thread's first word there."""
     counted: Any = None
-    """The bits of its window, where they are counted beside the products."""
+    """The bits in its window, if they are counted separately from the products."""
 
 
 @dataclass
@@ -47,14 +47,14 @@ class Stores:
     q: Any
     image: Any
     column: Any = None
-    """From a tile's first pixel to the one whose words the lane stores; None where outputs are pooled."""
+    """Offset from a tile's first pixel to the one whose words the lane stores; None if outputs are pooled."""
     word: Any = None
     """The lane's first word among those of a pixel."""
     pixel: Any = None
     """Index of the output's pixel at the block's first row."""
 
     def begin(self) -> None:
-        """Compute what no turn changes. Hidden: the compiler would compute it in each turn anew."""
+        """Compute what is the same in every turn. Hidden: the compiler would recompute it in each turn."""
         plan = self.plan
         if plan.output == SUMS or plan.fusion.pool > 1:
             return
