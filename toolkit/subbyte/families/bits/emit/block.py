@@ -198,9 +198,7 @@ def coordinates(plan: BitsPlan, buffers: Mapping[str, Any]) -> Block:
     place = whole if parts == 1 else bind("rows_place", whole // parts)
     if parts > 1:
         part = whole % parts * (plan.row_tiles * TILE_PIXELS)
-        first_column = bind(
-            "first_column", op.hidden("first_column", part)
-        )  # TVM would assume that bytes below 0 are possible
+        first_column = bind("first_column", op.hidden("first_column", part))  # TVM would allow for bytes below 0
     return Block(
         plan, buffers["A"], buffers["Wt"], buffers.get("Prm"), buffers["Out"], buffers.get("Res"), buffers.get("Sum"),
         shared,

@@ -88,9 +88,7 @@ def _output_row(block: Block, row: Any, thread: Any) -> None:
     """Add up the windows of an output row."""
     plan, w = block.plan, block.plan.view
     first_row = block.first_input * (2 if plan.paired_rows else 1)
-    above = bind(
-        "above", op.hidden("above", block.input_row(row) - first_row)
-    )  # TVM would assume that rows below 0 are possible
+    above = bind("above", op.hidden("above", block.input_row(row) - first_row))  # TVM would allow for rows below 0
     width, halves = plan.row_tiles * TILE_PIXELS, BATCH_GROUP // _IMAGES
 
     def add(index: Any) -> None:

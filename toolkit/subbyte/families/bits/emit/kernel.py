@@ -75,9 +75,7 @@ def _consume(block: Block) -> None:
             place = walk.place()
             ahead.before(place, tile)
             _turn(block, epilogue, place, order, seen, tile, ahead)
-        if (
-            plan.config.stagger and exists is not True
-        ):  # a warpgroup without a tile in the last turn keeps its place in the order
+        if plan.config.stagger and exists is not True:  # without a tile in the last turn it still keeps its place
             with when(T.Not(exists)):
                 order.wait()
                 order.arrive()
