@@ -1,4 +1,4 @@
-"""Whether a plan with a ring can be built, and why not: rules, asked in order."""
+"""Whether a plan with a ring can be built, and why not: rules, checked in order."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from subbyte.workload.conv import ConvWorkload
 from subbyte.workload.precision import SUMS
 
 MOST_BLOCKS = 8
-"""Of a cluster that every GPU can start (CUDA C++ Programming Guide, thread block clusters)."""
+"""The largest cluster that every GPU can launch (CUDA C++ Programming Guide, thread block clusters)."""
 
 Rule = Callable[[RingPlan], str | None]
 
 
 def single_pixels(workload: ConvWorkload) -> str | None:
-    """Windows of one pixel each."""
+    """Each window must be a single pixel."""
     w = workload
     if (w.r, w.s, w.pad, w.stride) == (1, 1, 0, 1):
         return None
@@ -28,14 +28,14 @@ def single_pixels(workload: ConvWorkload) -> str | None:
 
 
 def output(plan: RingPlan) -> str | None:
-    """Codes that count thresholds, nothing between them and the sums."""
+    """Codes must count thresholds, with nothing fused in between."""
     if plan.fusion != NOTHING:
         return "fusion: a ring neither pools nor adds nor keeps sums; take a kernel without"
     return compared_output(plan.output, plan.view.precision.output)
 
 
 def sizes(plan: RingPlan) -> str | None:
-    """Knobs that fit the layer."""
+    """Knobs must fit the layer."""
     w, config = plan.view, plan.config
     if config.channels not in (32, 64, 128, 256):
         return f"tiles: {config.channels} output channels; allowed: 32, 64, 128, 256"
