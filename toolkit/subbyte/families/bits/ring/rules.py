@@ -51,7 +51,7 @@ def sizes(plan: RingPlan) -> str | None:
 
 
 def ring(plan: RingPlan) -> str | None:
-    """Stages that differ in what they do."""
+    """Stages must differ in what they do."""
     config = plan.config
     if config.lead and (config.consumers == 1 or config.lead >= min(config.stages, plan.tile_stages + 1)):
         return f"stages: {config.lead} ahead needs several warpgroups, a longer ring and as many stages of a tile"
@@ -61,7 +61,7 @@ def ring(plan: RingPlan) -> str | None:
 
 
 def cluster(plan: RingPlan) -> str | None:
-    """Blocks that share evenly."""
+    """Blocks must be able to share evenly."""
     config, w = plan.config, plan.view
     weights, pixels = config.share_weights, config.share_pixels
     if 3 in (weights, pixels) or plan.cluster > MOST_BLOCKS:
@@ -74,25 +74,25 @@ def cluster(plan: RingPlan) -> str | None:
 
 
 def compared(plan: RingPlan) -> str | None:
-    """What varies with the pixel fits 32 bits where it is compared."""
+    """The part that varies with the pixel must fit 32 bits for the comparison."""
     return compared_range(*plan.span) if plan.output != SUMS and not plan.by_line else None
 
 
 def registers(plan: RingPlan) -> str | None:
-    """Counts and activations of a thread."""
+    """Counts and activations of a thread must fit its registers."""
     most = plan.granted - WORKING_REGISTERS
     held = plan.counts + 2 * plan.fragments
     return None if held <= most else f"registers: {held} for counts and activations of a thread; at most {most}"
 
 
 def shared_memory(plan: RingPlan) -> str | None:
-    """Stages, tables and barriers of a block."""
+    """Stages, tables and barriers of a block must fit shared memory."""
     most = plan.arch.shared_per_block
     return None if plan.shared_bytes <= most else f"shared: {plan.shared_bytes} bytes of a block; at most {most}"
 
 
 def hopeless_layer(workload: ConvWorkload, arch: Arch) -> str | None:
-    """Why no ring can be built for a layer, whatever it is; None when some may."""
+    """Why no ring at all can be built for a layer; None when some may."""
     reason = bit_operands(workload, "bits", "wgmma") or single_pixels(workload)
     if reason or arch.warpgroups:
         return reason
@@ -103,5 +103,5 @@ RULES: tuple[Rule, ...] = (output, sizes, ring, cluster, compared, registers, sh
 
 
 def why_not(plan: RingPlan) -> str | None:
-    """The reason why this plan cannot be built, beginning with its kind and a colon; None when it can."""
+    """Why this plan cannot be built ("kind: details"); None when it can."""
     return single_pixels(plan.workload) or first_reason(RULES, plan)
