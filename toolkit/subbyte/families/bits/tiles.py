@@ -50,8 +50,8 @@ class BitsTiles(BitSizes):
 
     @cached_property
     def view(self) -> ConvWorkload:
-        """The layer as the kernel sees it: strided pixels with few channels become blocks of pixels; pixels without
-        neighbours in their windows form one long row, unless they are pooled."""
+        """The layer as the kernel sees it: strided pixels with few channels become blocks of pixels; pixels whose
+        windows contain no neighbours form one long row, unless they are pooled."""
         return flat_view(self._seen) if self._flat else self._seen
 
     @property

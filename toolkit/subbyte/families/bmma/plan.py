@@ -61,7 +61,8 @@ class BmmaPlan(PlanePlan):
 
     @cached_property
     def shift(self) -> int:
-        """Number of bits of a window, padding included; minus the differing bits it gives the equal ones."""
+        """The constant from which differing bits are subtracted: all bits of a window, padding channels included, times
+        the pairs' factors; 0 if nothing is :attr:`doubled`."""
         if not self.doubled:
             return 0
         bits = self.view.r * self.view.s * self.channel_blocks * BLOCK_BITS
