@@ -55,7 +55,7 @@ DEPENDENT_CYCLES = 33.0
 
 
 def _resident(plan: Plan) -> int:
-    """Blocks of one multiprocessor at a time, with registers as estimated."""
+    """Resident blocks of a multiprocessor, with the estimated registers."""
     arch, threads = plan.arch, plan.config.threads
     registers = min(arch.registers_per_thread, registers_needed(plan))
     by_shared = arch.shared_per_sm // (plan.shared_bytes + 1024)

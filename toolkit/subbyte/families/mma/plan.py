@@ -1,9 +1,9 @@
 """The plan of a kernel: every size, index map and address, computed from workload, configuration and architecture.
 
-Nothing here knows TVM. The index functions use only ``+ * // %``, so the same function serves the generated kernel
-(on TIRx expressions), the records behind the pictures and the tests (on integers).
+Nothing here knows TVM. The index functions use only ``+ * // %``, so the same functions serve the generated kernel (on
+TIRx expressions), the records behind the pictures and the tests (on integers).
 
-Words: a *slot* is one input pixel of the block's staged tile (an 8 x 32 block of 32 words per channel block); a *tap*
+Terms: a *slot* is one input pixel of the block's staged tile (an 8 x 32 block of 32 words per channel block); a *tap*
 is a kernel position (r, s); the *tile* is the block's rectangle of output pixels.
 """
 
@@ -33,10 +33,10 @@ COPY_WORDS = 4
 
 @dataclass(frozen=True)
 class Plan(OperandSizes):
-    """Everything about one kernel that can be known before generating it.
+    """Everything about one kernel that is known before its code is generated.
 
-    ``stored`` is ``s4``, packed activations; ``s8`` is a control that keeps what the unpacked atom multiplies, signed
-    bytes, in memory: twice the bytes to load, and nothing to unpack (``benchmarks/paper unpacking``).
+    ``stored`` is ``s4``, packed activations; ``s8`` is a control experiment that stores in memory what the unpacked
+    atom multiplies, signed bytes: twice the bytes to load, and nothing to unpack (``benchmarks/paper unpacking``).
     """
 
     workload: ConvWorkload
@@ -78,12 +78,12 @@ class Plan(OperandSizes):
 
     @property
     def layout(self) -> str:
-        """Of activations and outputs in memory."""
+        """Layout of activations and outputs in memory."""
         return self.config.layout
 
     @property
     def columns(self) -> int:
-        """Output channels of a block."""
+        """Output channels per block."""
         return self.config.columns
 
     @property
@@ -98,20 +98,20 @@ class Plan(OperandSizes):
 
     @property
     def vector(self) -> int:
-        """Column tiles whose weight words a lane loads together."""
+        """Column tiles whose weight words a lane loads at once."""
         return min(max(self.config.warp_col_tiles // self.tiles_together, 1), 4)
 
     @property
     def pairs(self) -> int:
         """Matrix instructions along the warp's pixels: instruction m takes pixels m and, if it has two, m + pairs.
 
-        Partners half a tile apart, because then neighbouring taps see the same partners again and the compiler keeps
-        both words of a genuine fragment where the instruction wants them.
+        Partners are half a tile apart, because then neighbouring taps see the same partners again and the compiler
+        keeps both words of a genuine fragment where the instruction needs them.
         """
         return ceil_div(self.config.warp_row_tiles, self.atom.pixels)
 
     def partner(self, pair: Index, half: int) -> Index:
-        """The warp's pixel in half ``half`` of instruction ``pair`` (an odd last pixel meets itself)."""
+        """The warp's pixel in half ``half`` of instruction ``pair`` (an odd last pixel is its own partner)."""
         if half == 0:
             return pair
         if self.config.warp_row_tiles % 2:
@@ -143,17 +143,17 @@ class Plan(OperandSizes):
 
     @property
     def chunks(self) -> int:
-        """Steps along the input channels."""
+        """Number of chunks along the input channels."""
         return self.workload.channel_blocks // self.config.chunk
 
     @property
     def iterations(self) -> int:
-        """Stages loaded one after the other."""
+        """Number of stages loaded in sequence."""
         return self.chunks * (self.workload.r if self.config.reorder_inner else 1)
 
     @property
     def stages(self) -> int:
-        """Stages in shared memory at a time."""
+        """Number of stages in shared memory at a time."""
         return min(self.config.stages, self.iterations)
 
     def step(self, iteration: Index) -> tuple[Index, Index]:
@@ -166,7 +166,7 @@ class Plan(OperandSizes):
 
     @property
     def lowered(self) -> bool:
-        """The staged tile holds every duplicate, as im2col makes them."""
+        """Whether the staged tile holds every duplicate, as im2col creates them."""
         return self.config.duplicate_aware == "none"
 
     @cached_property
