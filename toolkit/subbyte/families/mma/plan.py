@@ -213,7 +213,7 @@ class Plan(OperandSizes):
 
     @staticmethod
     def _within(pixels: int, taps: int, block: Axis) -> Axis:
-        """The axis of a part of the block's pixels, its positions counted in the block's positions."""
+        """The axis of part of the block's pixels, with positions in units of the block's positions."""
         return Axis.of(pixels, taps, block.pixel_step, block.tap_step)
 
     @property
@@ -244,7 +244,7 @@ class Plan(OperandSizes):
 
     @property
     def stored_words(self) -> int:
-        """Words in memory of 8 channels of one image's pixel."""
+        """Words in memory of 8 channels of one pixel of one image."""
         return 1 if self.stored == "s4" else 2
 
     @property
@@ -274,7 +274,7 @@ class Plan(OperandSizes):
 
     @property
     def parameter_base(self) -> int:
-        """First word of the parameters: behind the stages, and behind what later reuses their space."""
+        """First word of the parameters: after the stages, and after anything that later reuses their space."""
         staged = self.stages * self.stage_words
         reduced = (self.config.split_channels - 1) * self.threads_per_split * self.accumulators
         unpacked = 0
@@ -305,7 +305,7 @@ class Plan(OperandSizes):
         return self.weight_words // COPY_WORDS
 
     def activation_copy(self, copy: Index) -> tuple[Index, Index, Index]:
-        """Slot, channel block (within the chunk) and piece of a copy: an image, or half of it when bytes are stored."""
+        """Slot, channel block (within the chunk) and piece of a copy: an image, or half of one if bytes are stored."""
         pieces = BATCH_GROUP * self.stored_words
         return copy // (pieces * self.config.chunk), copy // pieces % self.config.chunk, copy % pieces
 
@@ -324,7 +324,7 @@ class Plan(OperandSizes):
         return _word(self.config.layout, w.p, w.q, w.filter_blocks, group, p, q, tile // 4, image) + tile % 4
 
     def added_word(self, group: Index, p: Index, q: Index, tile: Index, image: Index) -> Index:
-        """First word of the 32 channels with a tile in a tensor of the output's sizes, as values of four bits."""
+        """First word of the 32 channels that contain a tile, in a tensor of the output's sizes with four-bit values."""
         w = self.workload
         if not self.bytes_out:
             return self.output_word(group, p, q, tile // 4 * 4, image)
@@ -346,18 +346,18 @@ class Plan(OperandSizes):
 
     @property
     def parameter_form(self) -> str:
-        """Form of the requantization parameters."""
+        """Layout of the requantization parameters."""
         form = f"fixed{self.atom.scale_log2}" if self.requant == "fixed" else "general"
         return form if self.added is None else form + ADDED
 
     @cached_property
     def added(self) -> Operand | None:
-        """The type of a tensor of values that is added before sums are rounded."""
+        """The type of a tensor of values that is added before rounding."""
         return Fusion.of(self.output).added
 
     @property
     def parameter_rows(self) -> int:
-        """Parameters of an output channel."""
+        """Parameters per output channel."""
         return 3 if self.added is None else 4
 
     @cached_property
@@ -385,14 +385,14 @@ class Plan(OperandSizes):
 
 
 def plan(workload: ConvWorkload, config: MmaConfig, arch: Arch | str = "sm_90a", **options: Any) -> Plan:
-    """The plan for a workload; it exists also for configurations that :mod:`subbyte.space` refuses."""
+    """The plan for a workload; it exists even for configurations that :mod:`subbyte.space` rejects."""
     return Plan(workload, config, arch_named(arch) if isinstance(arch, str) else arch, **options)
 
 
 def _word(
     layout: str, height: int, width: int, blocks: int, group: Index, y: Index, x: Index, block: Index, image: Index
 ) -> Index:
-    """First of the four words of 32 channels of one image's pixel in a packed layout."""
+    """First of the four words of 32 channels of one pixel of one image in a packed layout."""
     if layout == "nhwcnc":
         return (((group * height + y) * width + x) * blocks + block) * BLOCK_WORDS + image * COPY_WORDS
     return (((group * BATCH_GROUP + image) * height + y) * width + x) * (blocks * COPY_WORDS) + block * COPY_WORDS

@@ -1,4 +1,4 @@
-"""A family of one kind of configuration, all of which a space names one by one."""
+"""A family with one configuration class whose spaces check configurations one by one."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ Planned = TypeVar("Planned", bound=Plan)
 
 
 class OneByOneFamily(Family, Generic[Planned]):
-    """What is left to a family: rules, value lists, an estimate, and the code."""
+    """A family only has to add rules, value lists, an estimate, and the code."""
 
     planned: Callable[..., Planned]
-    """What plans them."""
+    """The class of its plans."""
     varied: ClassVar[tuple[str, ...]]
-    """Knobs that its space varies, the first fastest; it holds all others."""
+    """Knobs that its space varies, the first fastest; all others are held fixed."""
     usual_output: ClassVar[tuple[str, tuple[int, int]]] = ("int4", (-8, 7))
-    """Type and range where the caller names none."""
+    """Default output type and range."""
     half: ClassVar[float] = 2e4
-    """Cycles of the estimate at which the fake runner makes up half of the most."""
+    """Cycles of the estimate at which the fake runner makes up half of the maximum."""
     in_registers: ClassVar[str] = "sums"
-    """What a kernel with local memory has too much of."""
+    """What a kernel that uses local memory has too much of."""
 
     @abstractmethod
     def why_not(self, plan: Planned) -> str | None:
