@@ -1,8 +1,9 @@
-"""Which kernel a layer takes that nobody measured at its batch: what the search finds, or the kernel of a larger batch.
+"""Which kernel a layer gets at a batch size that was never measured: the search's choice, or the kernel of a larger
+batch.
 
 A batch is padded to groups of 8 images. The kernel of a larger batch does no more work at a smaller one than at its
-own: so where it is expected to be faster there than anything found here, it is taken, and no layer is expected to be
-slower than at a larger batch whose kernel it can take. What was measured at as many groups is the same work.
+own. If it is expected to be faster there than anything found here, it is taken, so no layer is expected to be
+slower than at a larger batch whose kernel it can use. A measurement with the same number of groups is the same work.
 """
 
 from __future__ import annotations
@@ -25,18 +26,19 @@ from subbyte.workload import ConvWorkload
 from subbyte.workload.conv import BATCH_GROUP
 
 ALIKE = 2
-"""Of the first to be tried, those that divide the work in the same way: what refuses one of them often refuses all."""
+"""How many of the first candidates may divide the work in the same way: what rejects one of them often rejects all."""
 LEADING, SAFE, SAFE_ODDS = 4, 2, 0.05
-"""How many of the fastest are tried before those ``SAFE`` that the compiler hardly refuses, and its odds for these."""
+"""How many of the fastest are tried before the ``SAFE`` ones that the compiler is unlikely to reject, and the odds that
+count as unlikely."""
 FEW = 64
-"""Configurations whose odds are looked at together."""
+"""Configurations whose odds are evaluated together."""
 CHAIN = 8
-"""Groups of images up to which every larger batch is looked at. Above, as many steps lead to the next power of two,
-which ends a chain."""
+"""Up to this many groups of images every larger batch is considered. Above, as many steps lead to the next power of
+two, which ends a chain."""
 
 
 class Choice(NamedTuple):
-    """A configuration and its time: measured, or expected by the model, of as many groups of images as ``groups``."""
+    """A configuration and its time: measured, or expected by the model, for ``groups`` groups of images."""
 
     config: WgmmaConfig
     microseconds: float
@@ -45,20 +47,20 @@ class Choice(NamedTuple):
 
 
 def ranked(layer: ConvWorkload, arch: Arch) -> list[WgmmaConfig]:
-    """Dense configurations that can be built, in the order to try them: that of :func:`choice` first."""
+    """Dense configurations that can be built, in the order to try them, starting with that of :func:`choice`."""
     layer = whole(layer)
     first = choice(layer, arch)
     return [] if first is None else hedged(list(dict.fromkeys((first.config, *searched(layer, arch)))), layer, arch)
 
 
 def finds(layer: ConvWorkload, arch: Arch) -> bool:
-    """Whether the search finds a dense configuration at the layer's own batch: an eighth of what :func:`ranked` takes.
-    Where it finds none, a kernel of a larger batch may do."""
+    """Whether the search finds a dense configuration at the layer's own batch: an eighth of the time of :func:`ranked`.
+    If it finds none, a kernel of a larger batch may exist."""
     return bool(searched(whole(layer), arch))
 
 
 def known(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> Choice:
-    """What is measured, or expected, of a configuration: at the batch it is taken from, else at the layer's own."""
+    """The measured or expected time of a configuration: at the batch it is taken from, else at the layer's own."""
     layer = whole(layer)
     first = choice(layer, arch)
     if first is not None and first.config == config:
@@ -67,7 +69,7 @@ def known(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> Choice:
 
 
 def told(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> str:
-    """What is expected of a configuration, for a reader."""
+    """The expected time of a configuration, as text."""
     one, groups = known(layer, config, arch), layer.batch_groups
     if not one.measured and one.groups == groups:
         return f"{one.microseconds:.2f} us expected by a {shipped().worth}"
@@ -79,7 +81,7 @@ def told(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> str:
 
 
 def microseconds(layer: ConvWorkload, arch: Arch) -> float | None:
-    """The time of what a layer takes, measured or expected; None where nothing can be built."""
+    """The measured or expected time of the layer's kernel; None if nothing can be built."""
     first = choice(whole(layer), arch)
     return None if first is None else first.microseconds
 
