@@ -87,20 +87,20 @@ def microseconds(layer: ConvWorkload, arch: Arch) -> float | None:
 
 
 def expected(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> float:
-    """Microseconds that are expected of a configuration on an H200: what the model says, and no less than all its
+    """Microseconds that are expected of a configuration on an H200: what the model says, but never less than all its
     multiplications take."""
     return expected_at_least(layer, float(shipped().microseconds([features.row(WgmmaPlan(layer, config, arch))])[0]))
 
 
 def expected_at_least(layer: ConvWorkload, microseconds: float) -> float:
-    """What the model says, and no less than all multiplications take."""
+    """The model's time, but never less than all multiplications take."""
     return max(microseconds, _least(layer))
 
 
 @lru_cache(512)
 def choice(layer: ConvWorkload, arch: Arch, wide: bool = True) -> Choice | None:
-    """What a layer takes, None where nothing can be built. ``layer`` has whole groups of images. Its own batch is
-    searched ``wide``, larger ones are not: that would take several times as long, and seldom finds more for it."""
+    """The kernel that a layer gets, None if nothing can be built. ``layer`` has whole groups of images. Its own batch
+    is searched ``wide``, larger ones are not: that would take several times as long, and seldom finds more for it."""
     groups = layer.batch_groups
     variants = [one for one in shipped().winners if replace(one.layer, n=layer.n) == layer]
     offers = [
@@ -120,13 +120,13 @@ def choice(layer: ConvWorkload, arch: Arch, wide: bool = True) -> Choice | None:
 
 @lru_cache(512)
 def searched(layer: ConvWorkload, arch: Arch, wide: bool = True) -> tuple[WgmmaConfig, ...]:
-    """What the search by the model finds, in the order to try it."""
+    """The results of the search with the model, in the order to try them."""
     model = shipped()
     return tuple(spread(likeliest(layer, arch, model.rank, model.winners, wide)))
 
 
 def spread(configs: Iterable[WgmmaConfig]) -> list[WgmmaConfig]:
-    """The same, but that of those which divide the work alike all behind ``ALIKE`` come last."""
+    """The same, but configurations that divide the work alike come last after the first ``ALIKE`` of them."""
     first: list[WgmmaConfig] = []
     last: list[WgmmaConfig] = []
     alike: dict[tuple[object, ...], int] = {}
@@ -138,8 +138,8 @@ def spread(configs: Iterable[WgmmaConfig]) -> list[WgmmaConfig]:
 
 
 def hedged(configs: Sequence[WgmmaConfig], layer: ConvWorkload, arch: Arch) -> list[WgmmaConfig]:
-    """The same, but with the fastest that the compiler hardly refuses behind the ``LEADING``: where it refuses these,
-    it often refuses what is like them, and after a few builds a slower family would be taken."""
+    """The same, but after the ``LEADING`` ones come the fastest that the compiler is unlikely to reject: if it rejects
+    the former, it often rejects similar ones, and after a few builds a slower family would be used."""
     safe: list[WgmmaConfig] = []
     for begin in range(0, len(configs), FEW):
         part = configs[begin : begin + FEW]
@@ -153,12 +153,12 @@ def hedged(configs: Sequence[WgmmaConfig], layer: ConvWorkload, arch: Arch) -> l
 
 
 def whole(layer: ConvWorkload) -> ConvWorkload:
-    """The layer at whole groups of images, without its name."""
+    """The layer with whole groups of images, without its name."""
     return replace(layer, n=BATCH_GROUP * layer.batch_groups, name="")
 
 
 def _next(groups: int) -> int:
-    """The next larger number of groups that is looked at; the same at the end of a chain: 8, 16, 32, 64 ..."""
+    """The next larger number of groups to consider; the same at the end of a chain: 8, 16, 32, 64 ..."""
     if groups >= CHAIN and groups & (groups - 1) == 0:
         return groups
     step = max(1, (1 << groups.bit_length() - 1) // CHAIN)
@@ -170,5 +170,5 @@ def _builds(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> bool:
 
 
 def _least(layer: ConvWorkload) -> float:
-    """Microseconds of all multiplications at the clock of the model."""
+    """Time of all multiplications in microseconds, at the model's clock."""
     return layer.macs / (MULTIPROCESSORS * PEAK) / CLOCK_MHZ

@@ -1,8 +1,8 @@
-"""Packing without exchanging registers: int32 values go through shared memory and are packed behind it.
+"""Packing without register exchange: int32 values go through shared memory and are packed afterwards.
 
-What register-level packing replaces (Choi et al. 2022, Figure 5). Each warp has a piece of shared memory of its own for
-four pixels: one row for every pixel and image, with the warp's 16 output channels. A lane writes what the matrix
-instruction left in its registers and reads the whole row of one pixel and image.
+This is what register-level packing replaces (Choi et al. 2022, Figure 5). Each warp has its own piece of shared memory
+for four pixels: one row for every pixel and image, with the warp's 16 output channels. A lane writes the values that
+the matrix instruction left in its registers and reads the whole row of one pixel and image.
 """
 
 from __future__ import annotations
