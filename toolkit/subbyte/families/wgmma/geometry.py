@@ -1,8 +1,8 @@
 """What a wgmma kernel computes where: rows, columns, taps and channels of the image, and the work of one block.
 
-Words: *staged row* k and *staged column* c count input rows and columns that some output needs (see ``Axis``); a
-*stage* is one staged row (with ``stage_per_iteration`` those of a tile iteration) and channel group, and lies in a
-*stage buffer*, of which the pipeline has ``stages``; *fragment* is 64 output channels times one or two blocks of 32
+Terms: *staged row* k and *staged column* c count input rows and columns that some output needs (see ``Axis``); a
+*stage* is one staged row (with ``stage_per_iteration`` those of a tile iteration) and channel group, and occupies a
+*stage buffer*, of which the pipeline has ``stages``; a *fragment* is 64 output channels times one or two blocks of 32
 input channels of one tap: 16 bytes of weights for each of 128 threads.
 """
 
@@ -32,7 +32,7 @@ Bounds = tuple[int, int, int, int, int]
 
 @dataclass(frozen=True)
 class WgmmaGeometry(WgmmaOperands):
-    """The part of a :class:`~subbyte.families.wgmma.plan.WgmmaPlan` that knows nothing of memory."""
+    """The part of a :class:`~subbyte.families.wgmma.plan.WgmmaPlan` that does not depend on memory."""
 
     config: WgmmaConfig
     arch: Arch
@@ -42,35 +42,36 @@ class WgmmaGeometry(WgmmaOperands):
 
     @cached_property
     def added(self) -> Operand | None:
-        """The type of a tensor of values that is added before sums are rounded."""
+        """The type of a tensor of values that is added before rounding."""
         return Fusion.of(self.output).added
 
     @property
     def by_line(self) -> bool:
-        """Sums are rounded in floating point, by one line for each channel: to values of 4 bits, of activations of 4
-        bits, and not where values are added."""
+        """Whether sums are rounded in floating point, with one line per channel: for 4-bit outputs of 4-bit
+        activations without a residual."""
         return self.requant == "fixed" and self.added is None and not (self.bytes_in or self.bytes_out)
 
     @property
     def parameter_rows(self) -> int:
-        """Parameters of an output channel."""
+        """Parameters per output channel."""
         return 3 if self.added is None else 4
 
     @cached_property
     def knobs(self) -> Schedule:
-        """Every choice of the schedule, also those that the configuration of this kernel does not name."""
+        """All choices of the schedule, including those that this kernel's configuration does not name."""
         return self.config.schedule
 
     # ---- techniques ---------------------------------------------------------------------------------------------
 
     @property
     def lowered(self) -> bool:
-        """The pipeline holds columns of the lowered matrix (im2col): the pixels of every tap, loaded for it anew."""
+        """Whether the pipeline holds columns of the lowered matrix (im2col): the pixels of every tap, loaded anew for
+        it."""
         return self.knobs.duplicate_aware == "none"
 
     @property
     def keep_rows(self) -> bool:
-        """A row stays in its stage buffer for later tile iterations."""
+        """Whether a row stays in its stage buffer for later tile iterations."""
         return bool(self.knobs.keep_rows) and not self.lowered
 
     @property
@@ -85,11 +86,11 @@ class WgmmaGeometry(WgmmaOperands):
 
     @property
     def groups(self) -> int:
-        """Stages of one staged row: its channel groups; of a lowered image those of every tap, tap after tap."""
+        """Stages per staged row: its channel groups; for a lowered image those of every tap, tap after tap."""
         return self.knobs.channel_groups * (self.workload.r * self.workload.s if self.lowered else 1)
 
     def tap_of(self, group: Index) -> tuple[Index, Index, Index]:
-        """Channel group, kernel row and kernel column of a stage's group (both 0 where taps are addresses)."""
+        """Channel group, kernel row and kernel column of a stage's group (both 0 if taps are addresses)."""
         if not self.lowered:
             return group, 0, 0
         taps = self.workload.r * self.workload.s

@@ -24,12 +24,13 @@ PIXELS = PACKING_ROWS // BATCH_GROUP
 
 
 def store_through_shared(target: Target, sums: Any, first: Any, pixels: int, parameters: list[list[Any]]) -> None:
-    """Requantize ``pixels`` of the tile iteration from ``first``, write them, read them in rows, pack and store."""
+    """Requantize ``pixels`` of the tile iteration from ``first``, write them to shared memory, read them by rows, pack
+    and store."""
     block, plan = target.block, target.block.plan
     warp = block.warpgroup * 4 + target.warp
     piece = bind("piece", plan.packing_base // 4 + warp * (PACKING_ROWS * PACKING_PITCH))
     with loop("four", ceil_div(pixels, PIXELS)) as four:
-        op.emit(T.cuda.warp_sync())  # the rows of the pixels before have been read
+        op.emit(T.cuda.warp_sync())  # the rows of the preceding pixels have been read
         for column in range(PIXELS):
             pixel = T.min(four * PIXELS + column, pixels - 1)
             for image in range(2):
