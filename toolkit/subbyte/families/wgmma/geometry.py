@@ -100,44 +100,45 @@ class WgmmaGeometry(WgmmaOperands):
 
     @property
     def flat(self) -> bool:
-        """Rows do not matter (1x1, no padding, stride 1 or ``flatten``): the output's pixels are cut into rows of the
-        tile's width."""
+        """Whether rows do not matter (1x1, no padding, stride 1 or ``flatten``): the output's pixels are then divided
+        into rows of the tile's width."""
         w = self.workload
         return w.r == w.s == 1 and w.pad == 0 and (w.stride == 1 or bool(self.knobs.flatten or self.knobs.flat_batch))
 
     @property
     def flat_strided(self) -> bool:
-        """Of such pixels the input's are further apart than the output's."""
+        """Whether such pixels are farther apart in the input than in the output."""
         return self.flat and self.workload.stride > 1
 
     @property
     def row_pixels(self) -> int:
-        """Pixels of a fragment row: those of every group of images, pixel after pixel, group after group."""
+        """Pixels of a fragment row: those of every group of images, pixel by pixel, group by group."""
         return self.knobs.tile_width * self.knobs.image_groups
 
     @property
     def image_groups(self) -> int:
-        """Groups of 8 images, or several of them, with tiles of their own."""
+        """Groups of 8 images, or sets of several groups, with tiles of their own."""
         return 1 if self.knobs.flat_batch else ceil_div(self.workload.batch_groups, self.knobs.image_groups)
 
     @property
     def groups_overlap(self) -> bool:
-        """The last place along the images shares groups with the one before: its own would reach beyond the batch."""
+        """Whether the last place along the images shares groups with the one before, because its own would extend
+        beyond the batch."""
         return not self.knobs.flat_batch and self.workload.batch_groups % self.knobs.image_groups > 0
 
     @cached_property
     def flat_pixels(self) -> int:
-        """Pixels that are cut into rows of the tile's width where rows do not matter."""
+        """Pixels that are divided into rows of the tile's width if rows do not matter."""
         return self.workload.p * self.workload.q * (self.workload.batch_groups // self.image_groups)
 
     @property
     def width_covered(self) -> int:
-        """Output columns of a block."""
+        """Output columns per block."""
         return self.knobs.tile_width * self.knobs.consumers_n
 
     @cached_property
     def input_size(self) -> tuple[int, int]:
-        """Height and width of the input as the kernel sees it; where rows do not matter, of the pixels it reads."""
+        """Height and width of the input as the kernel sees it; if rows do not matter, of the pixels it reads."""
         w = self.workload
         return (ceil_div(self.flat_pixels, self.width_covered), self.width_covered) if self.flat else (w.h, w.w)
 
@@ -149,7 +150,7 @@ class WgmmaGeometry(WgmmaOperands):
 
     @property
     def stride(self) -> int:
-        """From one output pixel to the next, in pixels of the input as the kernel sees it."""
+        """Distance between output pixels, in pixels of the input as the kernel sees it."""
         return 1 if self.flat else self.workload.stride
 
     @cached_property
@@ -164,15 +165,15 @@ class WgmmaGeometry(WgmmaOperands):
 
     @cached_property
     def row_range(self) -> tuple[int, int]:
-        """First and last staged row that lie in the image; of a lowered image all, with zeros for its padding, and all
-        where padding is multiplied."""
+        """First and last staged row inside the image; for a lowered image all, with zeros for its padding, and all
+        if padding is multiplied."""
         if self.pads_with_code and not self.lowered:
             return 0, (self.output_size[0] - 1) * self.rows.pixel_step + (self.tap_rows - 1) * self.rows.tap_step
         return (0, self.output_size[0] - 1) if self.lowered else self._inside(self.rows, self.input_size[0])
 
     @cached_property
     def col_range(self) -> tuple[int, int]:
-        """First and last staged column (of the whole row) that lie in the image; of a lowered image all."""
+        """First and last staged column (of the whole row) inside the image; for a lowered image all."""
         whole = (0, self.x_tiles * self.width_covered - 1)
         return whole if self.lowered else self._inside(self.cols, self.input_size[1])
 
@@ -182,9 +183,9 @@ class WgmmaGeometry(WgmmaOperands):
 
     @property
     def row_division(self) -> tuple[int, int]:
-        """Factor and shift with which ``pixel * factor >> shift`` is a pixel's output row in 32 bits, for all pixels
-        where rows do not matter (a division by a constant would take a product of 64 bits, which is slow beside wgmma);
-        a factor of 0 where 32 bits are too few."""
+        """Factor and shift such that ``pixel * factor >> shift`` is a pixel's output row, in 32-bit arithmetic, for all
+        pixels if rows do not matter (dividing by a constant would take a 64-bit product, which is slow while wgmma
+        runs); a factor of 0 if 32 bits are too few."""
         most, width = self.input_size[0] * self.input_size[1], self.workload.q
         shift = (most * width).bit_length()
         factor = (1 << shift) // width + 1  # too large by less than 1: the error stays below 1 / width
@@ -199,27 +200,27 @@ class WgmmaGeometry(WgmmaOperands):
 
     @property
     def tile(self) -> tuple[int, int]:
-        """Rows and columns of output pixels that the warpgroups of a block compute in one tile iteration each."""
+        """Rows and columns of output pixels that a block's warpgroups compute in one tile iteration each."""
         return self.knobs.tile_rows * self.knobs.consumers_rows, self.width_covered
 
     @property
     def filters(self) -> int:
-        """Output channels a block computes in one tile iteration."""
+        """Output channels that a block computes in one tile iteration."""
         return MMA_FILTERS * self.knobs.consumers_m * self.knobs.tiles_m
 
     @property
     def layout(self) -> str:
-        """Of activations and outputs in memory."""
+        """Layout of activations and outputs in memory."""
         return self.knobs.layout
 
     @property
     def columns(self) -> int:
-        """The same, as every kind of plan calls it."""
+        """The same, under the name that every kind of plan uses."""
         return self.filters
 
     @property
     def filter_tiles(self) -> int:
-        """Tiles of 64 output channels, the last one perhaps half empty."""
+        """Tiles of 64 output channels; the last one may be half empty."""
         return ceil_div(self.workload.padded_filters, MMA_FILTERS)
 
     @property
@@ -229,7 +230,7 @@ class WgmmaGeometry(WgmmaOperands):
 
     @property
     def tile_sums(self) -> int:
-        """Sums of a thread for one tile of 64 output channels."""
+        """Sums of a thread per tile of 64 output channels."""
         return self.knobs.tile_rows * self.row_pixels * 4
 
     @property
@@ -245,7 +246,7 @@ class WgmmaGeometry(WgmmaOperands):
         return segment * (rows // segments) if rows % segments == 0 else segment * rows // segments
 
     def segment_end(self, segment: Index) -> Index:
-        """The row behind the last one of a segment, which half rows share with the next segment's first."""
+        """The row after the last one of a segment; with half rows it is shared with the next segment's first."""
         if self.knobs.half_rows:
             return self.segment_start(segment) + halves.rows_of(self.output_size[0], self.knobs.segments)
         return self.segment_start(segment + 1)
@@ -261,16 +262,16 @@ class WgmmaGeometry(WgmmaOperands):
 
     @property
     def rows_together(self) -> int:
-        """Output rows for which a tile iteration loads its rows: its own, or of all consumers."""
+        """Output rows for which a tile iteration loads rows: its own, or those of all consumers."""
         return self.knobs.tile_rows * (1 if self.keep_rows else self.knobs.consumers_rows)
 
     @property
     def window(self) -> int:
-        """Staged rows of one tile iteration."""
+        """Staged rows per tile iteration."""
         return (self.rows_together - 1) * self.rows.pixel_step + (self.tap_rows - 1) * self.rows.tap_step + 1
 
     def staged_rows(self, segment: int) -> int:
-        """Staged rows of a segment that the image has."""
+        """Staged rows of a segment that exist in the image."""
         first, last = self.row_range
         low = max(self.segment_start(segment) * self.rows.pixel_step, first)
         taps = (self.tap_rows - 1) * self.rows.tap_step
@@ -278,7 +279,7 @@ class WgmmaGeometry(WgmmaOperands):
 
     @property
     def stages(self) -> int:
-        """Stages of the pipeline: of a block that makes a single tile iteration one for each of its rows."""
+        """Stages of the pipeline; if a block makes a single tile iteration, one for each of its rows."""
         return self.knobs.stages or self.window
 
     @property
@@ -293,12 +294,12 @@ class WgmmaGeometry(WgmmaOperands):
 
     @property
     def meets_unread_rows(self) -> bool:
-        """A warpgroup meets staged rows that it does not read: those of others' iterations, or between two."""
+        """Whether a warpgroup meets staged rows that it does not read: those of others' iterations, or between two."""
         return self.knobs.consumers_rows > 1 or self.next_iteration > self.window
 
     @property
     def held_stages(self) -> int:
-        """Stages that the pipeline must hold at least where rows are kept: from the first that a warpgroup has not
+        """Stages that the pipeline must hold at least if rows are kept: from the first that a warpgroup has not
         released to the last that it waits for. Warpgroups that wait for one another may be an iteration apart."""
         config, groups = self.knobs, self.knobs.channel_groups
         others = (config.consumers_rows - 1) * self.next_iteration
@@ -306,8 +307,8 @@ class WgmmaGeometry(WgmmaOperands):
         spread = self.next_iteration - self.rows.pixel_step  # from the first to the last fragment row
         if not config.early_release or config.stagger or config.m_iterations > 1:
             return (self.window + unread + others) * groups
-        # Stages are released when the multiplications of the next one are under way; then a further one is waited for.
-        # With one stage for each row it is waited for before that.
+        # Stages are released while the multiplications of the next one run; then another one is waited for.
+        # With one stage per row, it is waited for before that.
         gap, stages = (2 * self.rows.tap_step, 1) if groups == 1 else (max(self.rows.tap_step - 1, 0), 2)
         entered = (spread + max(gap, unread)) * groups + stages
         kept = self.window - self.next_iteration * config.consumers_rows
@@ -324,8 +325,8 @@ class WgmmaGeometry(WgmmaOperands):
     def tap_rows_at(
         self, row: Index, count: Index, tap: Index, most: Any = max, least: Any = min
     ) -> tuple[Index, Index]:
-        """Of an iteration that begins at output row ``row``: the fragment rows whose input row for this tap is in the
-        image (the others would multiply padding). ``most`` and ``least`` are max and min for the kind of index."""
+        """For an iteration that begins at output row ``row``: the fragment rows whose input row for this tap is inside
+        the image (the others would multiply padding). ``most`` and ``least`` are max and min for the kind of index."""
         if self.lowered:
             return 0, count
         if self.tap_rows == 1:
@@ -333,20 +334,20 @@ class WgmmaGeometry(WgmmaOperands):
         return _rows_inside(row, count, tap, self._row_bounds, most, least)
 
     def tap_range(self, row: Index, count: Index, most: Any = max, least: Any = min) -> tuple[Index, Index]:
-        """Of a tile iteration of ``count`` rows from ``row``: the kernel rows that meet any input row, from and to."""
+        """For a tile iteration of ``count`` rows from ``row``: the range of kernel rows that meet any input row."""
         (first, last), step, tap_step = self.row_range, self.rows.pixel_step, max(self.rows.tap_step, 1)
         low = (most(first - (row + count - 1) * step, 0) + tap_step - 1) // tap_step
         return low, least(most(last - row * step, 0) // tap_step + 1, self.tap_rows)
 
     @cached_property
     def taps_skipped(self) -> bool:
-        """Some tile iteration leaves out a kernel row, with its weights, because it meets padding alone. Where no rows
-        are kept, the weights of a kernel row are not in one place, and are skipped one by one."""
+        """Whether some tile iteration skips a kernel row, with its weights, because it meets only padding. If no rows
+        are kept, the weights of a kernel row are not contiguous, and are skipped one by one."""
         return self.keep_rows and self.tap_variants(range(self.tap_rows))[1]
 
     @cached_property
     def meets_edges(self) -> bool:
-        """Some kernel row of some output row meets padding alone."""
+        """Whether some kernel row of some output row meets only padding."""
         iterations = self.iterations if self.tap_rows > 1 else ()
         taps = range(self.tap_rows)
         return any(self.tap_rows_at(row, n, tap) != (0, n) for row, n in iterations for tap in taps)
@@ -354,7 +355,7 @@ class WgmmaGeometry(WgmmaOperands):
     def tap_variants(self, taps: Iterable[int]) -> tuple[tuple[tuple[int, int], ...], bool]:
         """All distinct non-empty results of :meth:`tap_rows_at` for these kernel rows, most frequent first, and
         whether any result is empty."""
-        if self.tap_rows == 1:  # every iteration meets the one row there is
+        if self.tap_rows == 1:  # every iteration meets the only row
             return self._rows_of_iterations, False
         return _variants(self._row_bounds, tuple(taps), self.iterations)
 
@@ -369,21 +370,21 @@ class WgmmaGeometry(WgmmaOperands):
 
 
 def _rows_inside(row: Index, count: Index, tap: Index, bounds: Bounds, most: Any, least: Any) -> tuple[Index, Index]:
-    """What :meth:`WgmmaGeometry.tap_rows_at` says."""
+    """The result of :meth:`WgmmaGeometry.tap_rows_at`."""
     first, last, step, tap_step, taps = bounds
     far = taps * tap_step  # keeps the numerators positive
     low = (most(first - tap * tap_step, 0) + step - 1) // step - row
     high = (last - tap * tap_step + far * step) // step - far + 1 - row
-    # The end stays below 0 where it is: ptxas 13.0 merges max(min(end, count), 0) == count to a VIMNMX.RELU whose
+    # The end stays negative if it is: ptxas 13.0 merges max(min(end, count), 0) == count into a VIMNMX.RELU whose
     # predicate is wrong.
     return least(most(low, 0), count), least(high, count)
 
 
-@lru_cache(1024)  # many configurations of a layer divide its rows in the same way
+@lru_cache(1024)  # many configurations of a layer divide its rows alike
 def _variants(
     bounds: Bounds, taps: tuple[int, ...], iterations: tuple[tuple[int, int], ...]
 ) -> tuple[tuple[tuple[int, int], ...], bool]:
-    """What :meth:`WgmmaGeometry.tap_variants` says of more than one kernel row."""
+    """The result of :meth:`WgmmaGeometry.tap_variants` for more than one kernel row."""
     found = Counter(_rows_inside(row, count, tap, bounds, max, min) for tap in taps for row, count in iterations)
     seen = [rows for rows in found if rows[0] < rows[1]]
     return tuple(sorted(seen, key=lambda rows: -found[rows])), len(seen) < len(found)
