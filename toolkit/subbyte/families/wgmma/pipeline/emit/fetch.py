@@ -72,7 +72,7 @@ class Fetch:
         return self.block.weights.ptr_to([word if behind is None else word + behind])
 
     def _step(self, fragments: int) -> None:
-        """Go on by some fragments; at the end of a tile iteration to the first one of the following one."""
+        """Advance by some fragments; at the end of a tile iteration go to the first one of the following iteration."""
         T.buffer_store(self.cursor, self.cursor[0] + T.int64(fragments * self.block.plan.fragment_words), [0])
         T.buffer_store(self.left, self.left[0] - fragments, [0])
         with when(self.left[0] == 0):
@@ -80,7 +80,7 @@ class Fetch:
             self._enter_run()
 
     def _advance(self) -> None:
-        """The tile iteration behind this one; behind the last one the first again, whose fragments nobody waits for."""
+        """The next tile iteration; after the last one the first again, whose fragments nobody waits for."""
         config = self.block.plan.knobs
         step = config.tile_rows * config.consumers_rows
 
