@@ -1,4 +1,4 @@
-"""The CUDA lines behind a picture, from kernels that were generated and run on the CPU once.
+"""The CUDA lines for each picture, from kernels that were generated and run on the CPU once.
 
 Register-level packing, packed stores and taps look the same in every kernel of their kind, so their pictures are
 drawn without a kernel. Their lines come from the kernels in :data:`EXAMPLES`; ``tools/listings.py`` writes them to

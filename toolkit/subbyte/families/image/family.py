@@ -27,8 +27,8 @@ from subbyte.workload.conv import CHANNEL_BLOCK, ConvWorkload
 _HERE = Path(__file__).parent
 _ALONE, _CLEARLY = 0.9, 0.8
 """The fraction of the wgmma family's expected time below which kernels for one image are used, judging by their
-estimate, at batch 1 and above. Their times were 1.1 to 1.2 of the wgmma family's for the 3x3 stages at batch 1, and 0.7
-to 0.9 at batch 2."""
+estimate, at batch 1 and above. For the 3x3 stages that estimate was 1.1 to 1.2 times the measured time at batch 1, and
+0.7 to 0.9 times at batch 2."""
 
 
 class ImageFamily(OneByOneFamily[ImagePlan]):

@@ -30,8 +30,8 @@ SEGMENTS = (1, 2, 4, 5, 7, 8, 14, 16, 28, 33, 56, 66, 132, 264)
 """Segments of 1x1 layers, whose pixels need not be divided by rows: includes numbers that distribute them evenly over
 132 multiprocessors."""
 LOW = 28
-"""Up to this many output rows, a block computes one row, one tile of its columns and few rows at a time:
-larger blocks would be too few."""
+"""Up to this many output rows, a block computes a single row at a time, a single tile of its columns, and few rows in
+total: larger blocks would be too few."""
 
 
 def searched_values(workload: ConvWorkload) -> dict[str, Values]:

@@ -4,18 +4,14 @@ best, side by side.
 1. The first ``start`` configurations are far apart. If configurations have a plan, they come from the eighth of
    the space with the best cycle estimates, otherwise from random ones.
 2. Then two models are refitted to all results every few trials. An ensemble of boosted trees learns the speed relative
-   to
-   the best (0 for failures) from the knobs and, if there is a plan, from its loops and traffic. A Gaussian
+   to the best (0 for failures) from the knobs and, if there is a plan, from its loops and traffic. A Gaussian
    process learns the logarithm of the time, and the probability of failure, from the knobs (and the plan's estimate).
 3. Of all proposals, ``smooth`` percent have the greatest improvement expected by the process, and ``model`` percent
    the best prediction of the trees, mean plus half a deviation. The others are random one-knob neighbours of the
-   fastest
-   results: the optimum of a kernel is often a spike that no model of a hundred results can see, but it is rarely far
-   from
-   other good configurations.
+   fastest results: the optimum of a kernel is often a spike that no model of a hundred results can see, but it is
+   rarely far from other good configurations.
 4. When nothing better has been found for a while, ``wide`` percent of them go where no model would look: into the
-   largest
-   parts of the space, by the values of two and three knobs, in which nothing was measured.
+   largest parts of the space, by the values of two and three knobs, in which nothing was measured.
 
 Its few settings are round numbers, chosen on recorded landscapes. The estimate that ranks configurations with a
 plan was fitted to recorded times of other layers (``families/wgmma/model.json``); ``prior=off`` disables it.
