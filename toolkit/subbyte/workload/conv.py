@@ -30,9 +30,9 @@ def ceil_div(a: int, b: int) -> int:
 class ConvWorkload:
     """A 2-D convolution: x [N,H,W,C] * w [K,R,S,C] -> y [N,P,Q,K], int4 unless ``precision`` says otherwise.
 
-    ``pad`` pixels (zeros, unless ``precision.padding`` says otherwise) pad each of the four sides; ``stride``
-    and ``dilation`` act on both axes. Workloads with different operand types are not equal.
-    Raises InvalidInput when a size is not a positive integer or the output would be empty.
+    Each of the four sides is padded with ``pad`` pixels (zeros, unless ``precision.padding`` says otherwise);
+    ``stride`` and ``dilation`` act on both axes. Workloads with different operand types are not equal. Raises
+    InvalidInput when a size is not a positive integer or the output would be empty.
     """
 
     kind: ClassVar[str] = "conv"

@@ -53,7 +53,7 @@ class MatmulWorkload(ConvWorkload):
 
     @property
     def sizes(self) -> str:
-        """The spec without the types of the operands: ``gemm64x1024x1024``, M x N x K."""
+        """The spec without the operand types: ``gemm64x1024x1024``, M x N x K."""
         return f"gemm{self.rows}x{self.columns}x{self.depth}"
 
     @property
