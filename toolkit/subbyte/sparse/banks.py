@@ -29,7 +29,7 @@ class BankCycles:
     merge: float
     """Cycles of the busiest bank in each window."""
     cycles: float
-    """The maximum, window by window, of these cycles and the time to transfer the words."""
+    """The maximum of the two and of the time to transfer the words, window by window."""
 
     @property
     def conflicts(self) -> float:
