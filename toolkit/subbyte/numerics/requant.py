@@ -217,8 +217,7 @@ class Requantization:
     def random(
         cls, workload: ConvWorkload, rng: np.random.Generator, *, relu: bool = False, wide: bool = False
     ) -> Requantization:
-        """A requantization for which uniformly random operands of the workload's types give outputs over the whole
-        output range.
+        """One for which uniformly random operands of the workload's types give outputs over the whole output range.
 
         ``wide`` uses 31-bit multipliers, which need the general form. Mean and variance of a product of two such
         operands follow from the types (1/4 and 462 for int4), so the accumulator's spread is known.
@@ -272,8 +271,7 @@ def _beside(pair: tuple[int, int], factor: float) -> tuple[int, int]:
 
 
 def product_moments(weights: Operand, activations: Operand) -> tuple[float, float]:
-    """Mean and variance of the product of a weight and an activation, all values equally likely; in sparse types a
-    share of them is 0."""
+    """Mean and variance of a product of random operands, all values equally likely; in sparse types a share is 0."""
     means, squares = [], []
     for one in (weights, activations):
         share = one.share
@@ -344,8 +342,8 @@ def check_random(workload: Any, rng: Any) -> None:
 
 
 def one_count(sizes: Mapping[str, int | None], others: str = "k=, ") -> int:
-    """The number of output channels on which all given sources (not None) agree; ``others`` are further ways to specify
-    it. Raises InvalidInput."""
+    """The number of output channels on which all sources that are not None agree; ``others`` name further ones.
+    Raises InvalidInput."""
     known = {name: size for name, size in sizes.items() if size is not None}
     if len(set(known.values())) != 1:
         given = ", ".join(f"{name}: {size}" for name, size in known.items()) or "none given"
