@@ -130,8 +130,8 @@ def describe_space(space: SpaceLike) -> dict[str, Any]:
     }
 
 
-LARGEST_SPACE = 2**28
-"""Configurations of a space of ours; the largest kind has 2**25.5."""
+LARGEST_SPACE = 2**40
+"""Configurations of a space of ours; one whose lists hold the values of further configurations had 2**28.3."""
 LARGEST_KNOB = 2**16
 """Value of a knob of ours in a file; the largest that a kernel takes is below 256."""
 
