@@ -30,9 +30,9 @@ SEED = 8
 class SparseIm2col(Revealer):
     """Steps through :class:`~subbyte.sparse.RowLowering`: mask, shift, popcount, first value, column.
 
-    ``source``: one or several records of :func:`subbyte.sparse.row_lowering`; by default a row of 16 pixels
-    with stride 1, and one with stride 2. Up and down arrow keys go to other s, with Shift to other r. With a
-    ``selection`` a row of the selected layer is shown. The browser writes ``step``, ``place`` (the index of an offset) and ``variant``.
+    ``source``: one or several records of :func:`subbyte.sparse.row_lowering`; by default a row of 16 pixels with stride
+    1, and one with stride 2. Up and down arrow keys go to other s, with Shift to other r. With a ``selection`` a row of
+    the selected layer is shown. The browser writes ``step``, ``place`` (the index of an offset) and ``variant``.
     """
 
     _esm = script(*SCRIPTS, HERE / "view.js")
