@@ -31,7 +31,7 @@ REGISTERS = (
     "instructions", "written_out", "row_variants", "tiles_skipped",
 )  # fmt: skip
 """Features that decide whether registers suffice: those left over from the counted ones, and what the code keeps."""
-NAMES = (*SIZES, *(f"{name}_share" for name in SHARES), *REGISTERS, *KNOBS, *LAYER)
+NAMES = (*SIZES, *(f"{name}_share" for name in SHARES), *REGISTERS, "iterations_held", *KNOBS, *LAYER)
 """Names of the values that :func:`row` returns, in order."""
 PLAIN, OF_SUMS, OF_VARIANTS, OF_INSTRUCTIONS, OF_SINGLE = 46.0, 1.07, 7.6, 12.2, -57.0
 """Registers that the compiler gives a thread without a bound: for the code itself, for each accumulator, for
@@ -63,8 +63,8 @@ def row(plan: WgmmaPlan) -> list[float]:
     wave = found.own + found.together + found.producer + found.fetched + found.setup
     shares = [getattr(found, name) / wave for name in SHARES]
     return [
-        *map(float, sizes), *shares, *map(float, _registers(plan)), *(float(getattr(knobs, name)) for name in KNOBS),
-        *(float(getattr(w, name)) for name in LAYER),
+        *map(float, sizes), *shares, *map(float, _registers(plan)), _iterations_held(plan),
+        *(float(getattr(knobs, name)) for name in KNOBS), *(float(getattr(w, name)) for name in LAYER),
     ]  # fmt: skip
 
 
@@ -74,6 +74,12 @@ def expected_registers(plan: WgmmaPlan) -> float:
     variants, instructions = len(plan.tap_variants(range(plan.tap_rows))[0]), max(1, plan.multiplications)
     code = PLAIN + OF_VARIANTS * log2(max(1, variants)) + OF_INSTRUCTIONS * log2(instructions)
     return code + OF_SUMS * plan.accumulators + OF_SINGLE * isinstance(plan.config, SingleTileConfig)
+
+
+def _iterations_held(plan: WgmmaPlan) -> float:
+    """How many tile iterations the stages of the pipeline hold: with one alone, its loads wait for the
+    multiplications before it."""
+    return log2(plan.stages / (plan.group_stages * plan.knobs.channel_groups))
 
 
 def _registers(plan: WgmmaPlan) -> tuple[float, ...]:
