@@ -1,4 +1,4 @@
-"""``subbyte records``: what your own searches found, and ``compile`` takes; list, show, export, import, forget."""
+"""``subbyte records``: what your own searches found, which ``compile`` uses; list, show, export, import, forget."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _store_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def _asked(args: argparse.Namespace) -> dict[str, Any]:
-    """What restricts the records, as :meth:`Store.rows` takes it."""
+    """The filters for the records, as :meth:`Store.rows` takes them."""
     from subbyte.device.arch import arch
     from subbyte.workload import workload
 
@@ -104,7 +104,7 @@ def _show(args: argparse.Namespace, store: Store) -> int:
 
 
 def _taken(rows: Sequence[Row], store: Store) -> set[tuple[str, ...]]:
-    """Keys of the records that may be taken on this machine with the texts of today."""
+    """Keys of the records that can be used on this machine with today's kernel texts."""
     from subbyte.device.arch import arch
     from subbyte.kernel.own import own_records
     from subbyte.workload import workload

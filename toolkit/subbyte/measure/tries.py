@@ -1,4 +1,5 @@
-"""``compile`` that measures: the likeliest configurations are built side by side, verified and timed on this GPU."""
+"""``compile`` with measurements: the most promising configurations are built in parallel, verified and timed on this
+GPU."""
 
 from __future__ import annotations
 
@@ -33,14 +34,14 @@ from subbyte.workload.sparsity import FOUND, with_sparsity
 
 MOST = 1_000
 FINALISTS, ROUNDS = 4, 9
-"""How many of the fastest are timed once more, side by side, and how often each."""
+"""How many of the fastest are timed again, interleaved, and how often each."""
 BRIEF = TimingProtocol(cold=False, min_total_ms=5.0, repeats=5)
-"""How long each candidate is timed: the finalists are told apart afterwards."""
+"""How long each candidate is timed; the finalists are compared more closely afterwards."""
 
 
 class Winner(NamedTuple):
-    """The fastest of ``measured`` verified candidates of ``tried``, its ``times`` beside the others', and how long the
-    first choice took (None when that failed)."""
+    """The fastest of ``measured`` verified candidates out of ``tried``; its ``times`` when measured against the others,
+    and the time of the first choice (None if that failed)."""
 
     config: Configuration
     times: tuple[float, ...]
@@ -72,8 +73,8 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
 
     Without ``tries`` nothing is measured and no GPU is needed (:func:`subbyte.kernel.compile`). The kernel is the
     fastest that the user's own searches found on this GPU, as long as its text has not changed; else the fastest one
-    recorded in the package; else the one estimated fastest, on the newest instruction that covers the convolution. Only
-    a batch above 64 images without a record is weighed against two launches for parts of it.
+    recorded in the package; else the one with the best estimate, on the newest instruction that covers the convolution.
+    Only for a batch above 64 images without a record, two launches that split it are considered as well.
 
     With ``tries=16`` the 16 most promising configurations, best first, are built in parallel on the processors of
     this machine. On the GPU ``device`` (a number, ``cuda:1``) every output element of each is compared with the exact
@@ -85,9 +86,9 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
 
     ``family`` (the name of one of :func:`subbyte.families.families`) restricts the choice to one family; ``output``,
     ``clip``, ``requant`` and ``sparsity`` are those of :func:`subbyte.build`. ``reads`` and ``writes`` select kernels
-    whose input and output words have this form: in a chain, ``argument("Out").form`` of one kernel is
+    whose input and output words have this layout: in a chain, ``argument("Out").form`` of one kernel is
     ``argument("A").form`` of the next. ``sparsity="condense"`` selects a kernel that finds zeros anywhere in both
-    operands; if ``density``, the share of nonzero values in both, is given, a dense kernel is used where it is faster.
+    operands; if ``density``, the share of nonzero values in both, is given, a dense kernel is used if it is faster.
 
     Raises InvalidInput for an unknown workload, architecture or option, and Unsupported with the reason when no
     requested family covers it; with ``tries`` also MissingDependency without a GPU of the architecture.
@@ -106,7 +107,7 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     with _open(number, output, tries) as runner:
         warm: Callable[[], None] | None = getattr(runner, "warm", None)
         if warm is not None:
-            warm()  # builders load what they need while this process finds out what to build
+            warm()  # builders load what they need while this process decides what to build
         configs = likeliest(found, target, tries, family, output, reads, writes, own)
         won = fastest(found, configs, runner)
         on = dict(runner.device)
@@ -161,8 +162,8 @@ def _faster_in_two(
 
 
 def fastest(workload: ConvWorkload, configs: list[Configuration], runner: Runner) -> Winner | Failed:
-    """The fastest of configurations on a runner: each verified and timed, the first of them again side by side where
-    the runner can; what went wrong first where none has a time."""
+    """The fastest of several configurations on a runner: each is verified and timed, the fastest ones again interleaved
+    if the runner can; if none has a time, the first failure."""
     hint: Callable[..., None] | None = getattr(runner, "build_ahead", None)
     if hint is not None:
         hint(workload, configs)
@@ -188,7 +189,7 @@ def fastest(workload: ConvWorkload, configs: list[Configuration], runner: Runner
         try:
             first = rank_interleaved(rematch(workload, finalists, ROUNDS))[0]
             config, times, microseconds = finalists[first.place], first.samples, first.microseconds
-        except SubbyteError:  # what each took alone is known
+        except SubbyteError:  # the time of each alone is known
             pass
     first_result = results[0]
     alone = first_result.microseconds if isinstance(first_result, Measured) else None
