@@ -10,22 +10,22 @@ from subbyte.families.registry import config_from_key
 from subbyte.spaces.configuration import Configuration
 
 LAUNCHES = "launches"
-"""The one field of such a configuration in a record: its key."""
+"""The only field of such a configuration in a record: its key."""
 
 
 @dataclass(frozen=True)
 class SplitConfig(Configuration):
-    """The configurations of kernels that compute a batch together; of no family, and with no knobs of its own."""
+    """The configurations of kernels that compute a batch together; belongs to no family and has no knobs of its own."""
 
     images: tuple[int, ...]
     configs: tuple[Configuration, ...]
 
     def __post_init__(self) -> None:
-        """There is no knob to check."""
+        """There are no knobs to check."""
 
     @staticmethod
     def of_key(key: str) -> SplitConfig:
-        """The configuration whose :attr:`key` is given. Raises InvalidInput for another text."""
+        """The configuration with this :attr:`key`. Raises InvalidInput for any other text."""
         images, configs = [], []
         for part in str(key).split("+"):
             count, _, config = part.partition(":")
@@ -37,9 +37,9 @@ class SplitConfig(Configuration):
 
     @property
     def key(self) -> str:
-        """Such as ``256:wgp-tw7-tr2+16:wgp-tw8-tr1``."""
+        """For example ``256:wgp-tw7-tr2+16:wgp-tw8-tr1``."""
         return "+".join(f"{n}:{one.key}" for n, one in zip(self.images, self.configs, strict=True))
 
     def to_dict(self) -> dict[str, Any]:
-        """The key, which says it all."""
+        """The key, which contains everything."""
         return {LAUNCHES: self.key}

@@ -57,8 +57,8 @@ def make_plan(workload: Any, config: Any, arch: Arch | str, output: str | None, 
 def part_plans(
     workload: ConvWorkload, config: Any, arch: Arch | str, output: str | None, clip: Any, requant: str
 ) -> list[Plan]:
-    """The plans of the launches that compute a workload, in order: one but for a :class:`SplitConfig`. Raises as
-    :func:`make_plan`."""
+    """The plans of the launches that compute a workload, in order: one, unless ``config`` is a :class:`SplitConfig`.
+    Raises as :func:`make_plan`."""
     if not isinstance(config, SplitConfig):
         return [make_plan(workload, config, arch, output, clip, requant)]
     if sum(config.images) != workload.n:
@@ -165,7 +165,7 @@ def _plan_key(plan: Plan) -> str:
 
 
 def generator(*families: str) -> str:
-    """What makes the CUDA texts of a family, or of some, as records name it: the digest of the sources and TVM's
+    """The generator of the CUDA texts of some families as records name it: the digest of their sources and TVM's
     version."""
     return f"{generator_digest(*families)[:16]} tvm {version_of('apache-tvm') or 'none'}"
 

@@ -201,8 +201,8 @@ class SplitKernel(Kernel):
 
 
 def split_plan(workload: ConvWorkload, key: str, arch: Arch) -> SplitPlan:
-    """The plan of the kernels that a key names (:attr:`SplitConfig.key`), with the usual output. Raises InvalidInput
-    for another text."""
+    """The plan for a key (:attr:`SplitConfig.key`), with the default output. Raises InvalidInput
+    for any other text."""
     return SplitPlan(workload, tuple(part_plans(workload, SplitConfig.of_key(key), arch, None, None, "fixed")))
 
 

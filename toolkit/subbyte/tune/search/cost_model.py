@@ -58,8 +58,8 @@ def load_xgboost() -> Any:
 
 @cache
 def _xgboost() -> Any:
-    """The module that is imported already, or a copy of it under another name that does without scikit-learn: importing
-    that would take most of the time before the first trees. Whoever imports xgboost later gets all of it."""
+    """The module if it is imported already, else a copy of it under another name that does not import scikit-learn,
+    which would take most of the time before the first trees. Later imports of xgboost get the complete module."""
     if "xgboost" in sys.modules or "sklearn" in sys.modules or (found := find_spec("xgboost")) is None:
         import xgboost
 
@@ -75,7 +75,7 @@ def _xgboost() -> Any:
 
 @contextmanager
 def _without(name: str) -> Iterator[None]:
-    """A module that is not imported yet cannot be."""
+    """Make importing a module fail, unless it is imported already."""
     sys.modules[name] = None  # type: ignore[assignment]  # what makes an import fail
     try:
         yield
