@@ -11,11 +11,14 @@ from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.device.peaks import DEFAULT_DEVICE, known_devices, measured_peaks
 from subbyte.errors import SubbyteError
+from subbyte.families.launches import SplitConfig
 from subbyte.info_record import InfoRecord, Table, columns_text
 from subbyte.kernel.choose import Choice, best_known, choices
-from subbyte.kernel.own import Own, gpu_names, own_records
+from subbyte.kernel.own import Own, gpu_names, own_records, reason_of
+from subbyte.kernel.remembered import launches_ahead
 from subbyte.kernel.split import ways_ahead
 from subbyte.numerics.fusion import SEPARATOR
+from subbyte.records.own import OwnRecord
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 
@@ -47,13 +50,18 @@ class Source:
 
     @property
     def launched(self) -> str:
-        """The launches, as the start of a reason; empty for a single launch."""
-        if not self.launches:
+        """The launches, as the reason of what is expected of them begins; empty for one."""
+        if not self.launches or self.source != "predicted":
             return ""
         sizes = " and ".join(map(str, self.launches))
         return (
             f"two launches, of {sizes} images: {self.microseconds:.2f} us expected, less than of one; of one launch: "
         )
+
+    @property
+    def short(self) -> str:
+        """The configuration for a line that has little room: of two launches their images."""
+        return " + ".join(f"{n} images" for n in self.launches) or self.config
 
     def in_words(self) -> str:
         """The time, its range and its GPU, in a phrase."""
@@ -172,10 +180,13 @@ def origin(
         best_known(found, target, family, output=output, store=store, gpu=gpu)  # raises the reason
     sources = tuple(_source(choice, found, target, own, SEPARATOR in str(output)) for choice in known)
     first = next((one for one in own.taken if known[0].own and one.configuration == known[0].config), None)
+    reason = sources[0].launched + known[0].reason.removesuffix(own.left_text)
+    if (two := next(iter(launches_ahead(own, known[0], family)), None)) is not None:
+        first, reason = two, reason_of(two)
+        sources = (_of_launches(two), *sources)
     floor, floor_device = _floor(found, target, sources[0].device or gpu)
     return Origin(
-        found.label, found.spec, target.name, sources[0].launched + known[0].reason.removesuffix(own.left_text),
-        sources,
+        found.label, found.spec, target.name, reason, sources,
         first.day if first else "", first.trials if first else None, floor, floor_device, own.left,
     )  # fmt: skip
 
@@ -204,6 +215,14 @@ def _source(choice: Choice, workload: ConvWorkload, arch: Arch, own: Own, fused:
     record = next((one for one in own.taken if choice.own and one.configuration == choice.config), None)
     low, high = (record.low, record.high) if record else (None, None)
     return Source(choice.source, name, key, choice.microseconds, low, high, choice.device)
+
+
+def _of_launches(record: OwnRecord) -> Source:
+    """The user's own find of two launches."""
+    config = record.configuration
+    images = config.images if isinstance(config, SplitConfig) else ()
+    return Source("own", record.family, record.config, record.microseconds, record.low, record.high, record.gpu,
+                  launches=images)  # fmt: skip
 
 
 def _floor(workload: ConvWorkload, arch: Arch, device: str | None) -> tuple[float | None, str]:

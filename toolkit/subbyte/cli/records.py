@@ -111,7 +111,7 @@ def _taken(rows: Sequence[Row], store: Store) -> set[tuple[str, ...]]:
 
     asked = {(row.record.workload, row.record.arch, row.record.output) for row in rows}
     found = (own_records(workload(spec), arch(name), output, store.path) for spec, name, output in asked)
-    return {record.key for own in found for record in own.taken}
+    return {record.key for own in found for record in (*own.taken, *own.two)}
 
 
 def _export(args: argparse.Namespace, store: Store) -> int:
@@ -169,6 +169,7 @@ def _emit(args: argparse.Namespace, store: Store, rows: Sequence[Row], text: str
 
 
 def _nothing(args: argparse.Namespace, store: Store) -> str:
+    store.prove_usable()
     such = args.workload or args.gpu or args.arch or args.id
     return f"{store.path} holds no {'such record' if such else 'records'}; `subbyte tune` on a GPU writes some"
 
