@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 from subbyte.device.arch import Arch
 from subbyte.errors import MissingDependency, SubbyteError
 from subbyte.families.base import Plan
-from subbyte.families.launches import SplitConfig
 from subbyte.families.registry import family_of, is_configuration
 from subbyte.kernel.build import cuda_text, generator, part_plans
 from subbyte.numerics.fusion import SEPARATOR
 from subbyte.records.describe import now
+from subbyte.records.launches import SplitLaunches
 from subbyte.records.own import OwnRecord, of_result
 from subbyte.records.result import Measured, Result
 from subbyte.records.store import Store, store_path
@@ -88,7 +88,7 @@ def reason_of(record: OwnRecord) -> str:
     spread = (record.high - record.low) / record.microseconds
     driver = f", driver {record.driver}" if record.driver else ""
     what = f"{record.family} family"
-    if isinstance(config := record.configuration, SplitConfig):
+    if isinstance(config := record.configuration, SplitLaunches):
         what = f"two launches, of {' and '.join(map(str, config.images))} images"
     return (
         f"{what}, your own record ({record.microseconds:.2f} us, spread {spread:.1%}, on {record.gpu}"
@@ -150,7 +150,7 @@ class Memory:
 
     def _keep(self, config: Configuration, result: Measured, device: Mapping[str, Any], trials: int) -> None:
         known = {**device, **result.device}
-        ours = isinstance(config, SplitConfig) or is_configuration(config)
+        ours = isinstance(config, SplitLaunches) or is_configuration(config)
         if known.get("runner") != "cuda" or not ours or self._failed:
             return
         try:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from subbyte.device.arch import Arch
 from subbyte.errors import SubbyteError
-from subbyte.families.launches import SplitConfig
 from subbyte.families.registry import asked_families
 from subbyte.kernel.build import part_plans
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.own import Own, beaten, reason_of
 from subbyte.kernel.split import SplitKernel
+from subbyte.records.launches import SplitLaunches
 from subbyte.records.own import OwnRecord
 from subbyte.workload import ConvWorkload
 
@@ -56,7 +56,7 @@ def remembered_launches(
     """The kernels of the first such record that can be built and has the requested word layouts; with ``every``
     whatever the ``first`` choice is. None if there is none."""
     for record in own.two if every else launches_ahead(own, first, asked.family):
-        if not isinstance(config := record.configuration, SplitConfig):
+        if not isinstance(config := record.configuration, SplitLaunches):
             continue
         try:
             plans = part_plans(workload, config, asked.arch, asked.output, asked.clip, asked.requant)

@@ -14,8 +14,8 @@ LAUNCHES = "launches"
 
 
 @dataclass(frozen=True)
-class SplitConfig(Configuration):
-    """The configurations of kernels that compute a batch together; belongs to no family and has no knobs of its own."""
+class SplitLaunches(Configuration):
+    """The configurations of kernels that compute a batch together; of no family, and with no knobs of its own."""
 
     images: tuple[int, ...]
     configs: tuple[Configuration, ...]
@@ -24,8 +24,8 @@ class SplitConfig(Configuration):
         """There are no knobs to check."""
 
     @staticmethod
-    def of_key(key: str) -> SplitConfig:
-        """The configuration with this :attr:`key`. Raises InvalidInput for any other text."""
+    def of_key(key: str) -> SplitLaunches:
+        """The configuration whose :attr:`key` is given. Raises InvalidInput for another text."""
         images, configs = [], []
         for part in str(key).split("+"):
             count, _, config = part.partition(":")
@@ -33,7 +33,7 @@ class SplitConfig(Configuration):
                 raise InvalidInput(f"{key!r:.200} names no kernels with their images, such as 256:KEY+16:KEY")
             images.append(int(count))
             configs.append(config_from_key(config))
-        return SplitConfig(tuple(images), tuple(configs))
+        return SplitLaunches(tuple(images), tuple(configs))
 
     @property
     def key(self) -> str:
