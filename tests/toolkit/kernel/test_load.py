@@ -1,4 +1,4 @@
-"""TVM is loaded without PyTorch, which others may still import."""
+"""TVM is loaded without PyTorch and Relax, which others may still import."""
 
 import importlib
 import subprocess
@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from subbyte.tirx.load import without_torch
+from subbyte.left_out import without
 
 
 @pytest.fixture
@@ -23,15 +23,16 @@ def stand_in(tmp_path, monkeypatch):
 def test_loading_tvm_leaves_pytorch_alone_and_it_can_be_imported_later(stand_in):
     code = (
         f"import sys; sys.path.insert(0, {str(stand_in)!r}); import subbyte.tirx.lower; "
-        "print('torch' in sys.modules); import torch; print(torch.mark)"
+        "print('torch' in sys.modules, 'tvm.relax' in sys.modules); import torch; print(torch.mark); import tvm; "
+        "print(tvm.relax.Var.__name__, hasattr(tvm, 'no_such_part'))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "7"]
+    assert done.stdout.split() == ["False", "False", "7", "Var", "False"]
 
 
 def test_only_the_thread_that_asks_for_it_finds_no_pytorch(stand_in):
     found = []
-    with without_torch():
+    with without("torch"):
         with pytest.raises(ModuleNotFoundError):
             importlib.import_module("torch")
         other = threading.Thread(target=lambda: found.append(importlib.import_module("torch").mark))

@@ -1,44 +1,53 @@
-"""TVM, loaded without PyTorch: ``tvm_ffi`` imports PyTorch where it is installed, and that takes longer than TVM.
+"""TVM, loaded without PyTorch and without Relax.
 
-What is imported from here is TVM's. Raises ImportError where TVM is not installed.
+``tvm_ffi`` imports PyTorch where it is installed, and that takes longer than TVM; Relax, TVM's language of graphs, is
+a quarter of TVM's own time, and no kernel needs it. Both may be imported later. What is imported from here is TVM's. Raises
+ImportError where TVM is not installed.
 """
 
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.abc import MetaPathFinder
+from importlib import import_module
+from types import ModuleType
+from typing import Any
 
+from subbyte.left_out import without
 
-class _Refused(MetaPathFinder):
-    """Finds no PyTorch for one thread; others may import it meanwhile."""
-
-    def __init__(self) -> None:
-        self.thread = threading.get_ident()
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        """Refuse, or leave it to the other finders."""
-        if name == "torch" and threading.get_ident() == self.thread:
-            raise ModuleNotFoundError("PyTorch is not loaded together with TVM", name=name)
+RELAX = "tvm.relax"
 
 
 @contextmanager
-def without_torch() -> Iterator[None]:
-    """Inside, this thread's ``import torch`` fails as if it were not installed, unless it is loaded already."""
-    refused = _Refused()
-    sys.meta_path.insert(0, refused)
+def without_relax() -> Iterator[None]:
+    """Inside, ``import tvm`` finds an empty Relax; afterwards the first who asks for it imports it."""
+    if "tvm" in sys.modules:
+        yield
+        return
+    empty = sys.modules[RELAX] = ModuleType(RELAX)
     try:
         yield
     finally:
-        sys.meta_path.remove(refused)
+        if sys.modules.get(RELAX) is empty:
+            del sys.modules[RELAX]
+        package = sys.modules.get("tvm")
+        if package is not None and vars(package).pop("relax", None) is empty:
+            package.__getattr__ = _later  # type: ignore[method-assign]
 
 
-with without_torch():
+def _later(name: str) -> Any:
+    """What TVM's package lacks."""
+    if name == "relax":
+        return import_module(RELAX)
+    raise AttributeError(f"module 'tvm' has no attribute {name!r}")
+
+
+with without("torch"), without_relax():
     import tvm
+    import tvm.s_tir  # which lowering needs, and Relax would bring
     import tvm_ffi
     from tvm.backend.cuda import transforms as cuda_transforms
     from tvm.tirx import compilation_pipeline, transform
 
-__all__ = ["compilation_pipeline", "cuda_transforms", "transform", "tvm", "tvm_ffi", "without_torch"]
+__all__ = ["compilation_pipeline", "cuda_transforms", "transform", "tvm", "tvm_ffi"]
