@@ -1,4 +1,4 @@
-"""TVM is loaded without PyTorch and Relax, which others may still import."""
+"""TVM is loaded without PyTorch, which others may still import."""
 
 import importlib
 import subprocess
@@ -23,11 +23,10 @@ def stand_in(tmp_path, monkeypatch):
 def test_loading_tvm_leaves_pytorch_alone_and_it_can_be_imported_later(stand_in):
     code = (
         f"import sys; sys.path.insert(0, {str(stand_in)!r}); import subbyte.tirx.lower; "
-        "print('torch' in sys.modules, 'tvm.relax' in sys.modules); import torch; print(torch.mark); import tvm; "
-        "print(tvm.relax.Var.__name__, hasattr(tvm, 'no_such_part'))"
+        "print('torch' in sys.modules); import torch; print(torch.mark)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "False", "7", "Var", "False"]
+    assert done.stdout.split() == ["False", "7"]
 
 
 def test_only_the_thread_that_asks_for_it_finds_no_pytorch(stand_in):
