@@ -1,6 +1,6 @@
-"""TVM, loaded without PyTorch: ``tvm_ffi`` imports PyTorch where it is installed, and that takes longer than TVM.
+"""TVM, imported without PyTorch: ``tvm_ffi`` imports PyTorch if it is installed, and that takes longer than TVM itself.
 
-What is imported from here is TVM's. Raises ImportError where TVM is not installed.
+The names imported from here are TVM's. Raises ImportError if TVM is not installed.
 """
 
 from __future__ import annotations
