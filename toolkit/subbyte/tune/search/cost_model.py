@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from typing import Any
@@ -23,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subbyte.errors import MissingDependency
+from subbyte.left_out import without
 
 Array = npt.NDArray[np.floating[Any]]
 
@@ -58,29 +57,20 @@ def load_xgboost() -> Any:
 
 @cache
 def _xgboost() -> Any:
-    """The module if it is imported already, else a copy of it under another name that does not import scikit-learn,
-    which would take most of the time before the first trees. Later imports of xgboost get the complete module."""
+    """The module that is imported already, or a copy of it under another name that does without scikit-learn: importing
+    that would take most of the time before the first trees. Whoever imports xgboost later gets all of it."""
     if "xgboost" in sys.modules or "sklearn" in sys.modules or (found := find_spec("xgboost")) is None:
         import xgboost
 
         return xgboost
     assert found.origin is not None
     spec = spec_from_file_location(COPY, found.origin, submodule_search_locations=found.submodule_search_locations)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = sys.modules[COPY] = module_from_spec(spec)
-    with _without("sklearn"):
+    with without("sklearn"):
         spec.loader.exec_module(module)
     return module
-
-
-@contextmanager
-def _without(name: str) -> Iterator[None]:
-    """Make importing a module fail, unless it is imported already."""
-    sys.modules[name] = None  # type: ignore[assignment]  # what makes an import fail
-    try:
-        yield
-    finally:
-        del sys.modules[name]
 
 
 class BoostedTrees:
