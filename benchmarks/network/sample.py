@@ -1,11 +1,12 @@
 """Write the CUDA texts of what would be taken of layers, for a machine without TVM: what `times` measures.
 
-    python benchmarks/network sample OUT.jsonl.xz --layers heldout stages@24,40 [--most 4] [--drawn 8] [--launches]
+    python benchmarks/network sample OUT.jsonl.xz --layers heldout stages@24,40 [--most 4] [--drawn 8] [--launches] [--every]
 
 ``--layers`` takes the words of ``layers.py``. Of each layer come
 first what ``subbyte.compile`` would take, then its next candidates; with ``--drawn`` as many more, drawn from what the
 search by the model looked at, so that the model also learns what is slow and what the compiler refuses. With
 ``--launches`` stand before them the two launches that ``subbyte.compile`` takes for a batch, where it takes two.
+With ``--every`` they are what a long search looks at (``every.py``), the fastest known first.
 """
 
 from __future__ import annotations
@@ -15,16 +16,18 @@ import lzma
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 
+from benchmarks.network.every import everything
 from benchmarks.network.layers import layers_of
 from benchmarks.shared.command import answering, parser_of
 from subbyte.device.arch import arch
 from subbyte.device.joined_text import joined
 from subbyte.errors import SubbyteError
+from subbyte.families import family_of
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.family import WGMMA
 from subbyte.files import prove_writable, write_file
@@ -43,6 +46,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--most", type=int, default=4, help="configurations of a layer (default 4)")
     parser.add_argument("--drawn", type=int, default=0, help="further ones, drawn by a seed (default none)")
     parser.add_argument("--launches", action="store_true", help="also two launches, where compile takes two")
+    parser.add_argument("--every", action="store_true", help="with every value of every knob, in place of candidates")
     args = parser.parse_args(arguments)
     prove_writable(args.out)
     layers = layers_of(args.layers)
@@ -50,7 +54,7 @@ def main(arguments: Sequence[str]) -> int:
     import subbyte.tirx.lower  # noqa: F401 - loads TVM once; the processes are forked with it
 
     with ProcessPoolExecutor(min(os.cpu_count() or 1, len(layers)), get_context("fork")) as pool:
-        more = repeat(args.most), repeat(args.drawn), repeat(args.launches)
+        more = repeat(args.most), repeat(args.drawn), repeat(args.launches), repeat(args.every)
         for layer, own in zip(layers, pool.map(texts, layers, *more), strict=True):
             lines += own
             print(f"{layer.spec}: {len(lines)} texts in all", flush=True)
@@ -58,7 +62,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def texts(layer: ConvWorkload, most: int, drawn: int = 0, launches: bool = False) -> list[str]:
+def texts(layer: ConvWorkload, most: int, drawn: int = 0, launches: bool = False, every: bool = False) -> list[str]:
     """The lines of a layer; what cannot be generated gives place to the next."""
     target, found = arch("sm_90a"), list[str]()
     if launches:
@@ -66,21 +70,24 @@ def texts(layer: ConvWorkload, most: int, drawn: int = 0, launches: bool = False
         if len(taken.parts) > 1:
             text = joined([one.cuda for one in taken.parts])
             found.append(json.dumps({"cell": layer.spec, "config": taken.key, "cuda": text}))
-    begun, order = len(found), list(dict.fromkeys(_likeliest(layer)))
+    begun, order = len(found), list(dict.fromkeys(_likeliest(layer, most + drawn if every else 0)))
     rest = order[most:]
     Random(layer.spec).shuffle(rest)
     for config in (*order[:most], *rest):
         if len(found) - begun == most + drawn:
             break
         try:
-            text = cuda_text(WGMMA.plan(layer, config, target))
+            text = cuda_text(family_of(config).plan(layer, config, target))
         except SubbyteError:
             continue
         found.append(json.dumps({"cell": layer.spec, "config": config.key, "cuda": text}))
     return found
 
 
-def _likeliest(layer: ConvWorkload) -> Iterator[Configuration]:
+def _likeliest(layer: ConvWorkload, every: int) -> Iterator[Configuration]:
     target = arch("sm_90a")
     first = best_known(layer, target)[0]
+    if every and first is not None:
+        yield from islice(everything(layer, first, target), 3 * every)  # some are the same, or cannot be generated
+        return
     yield from chain([first] if isinstance(first, WgmmaConfig) else [], WGMMA.candidates(layer, target))
