@@ -1,12 +1,12 @@
 """Write the CUDA texts of what would be taken of layers, for a machine without TVM: what `times` measures.
 
-    python benchmarks/network sample OUT.jsonl.xz --layers heldout stages@24,40 [--most 4] [--drawn 8] [--launches] [--every]
+    python benchmarks/network sample OUT.jsonl.xz --layers heldout stages@24,40 [--most 4] [--drawn 8] [--launches]
 
 ``--layers`` takes the words of ``layers.py``. Of each layer come
 first what ``subbyte.compile`` would take, then its next candidates; with ``--drawn`` as many more, drawn from what the
 search by the model looked at, so that the model also learns what is slow and what the compiler refuses. With
 ``--launches`` stand before them the two launches that ``subbyte.compile`` takes for a batch, where it takes two.
-With ``--every`` they are what a long search looks at (``every.py``), the fastest known first.
+With ``--every`` (and ``--most``) they are what a long search looks at (``every.py``), the fastest known first.
 """
 
 from __future__ import annotations
