@@ -130,10 +130,10 @@ def measured(lines: Sequence[Line], end: float, again: int = 0) -> tuple[dict[st
     second: list[dict[str, Any]] = []
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         different = {(line["cell"], line["config"]): line for line in lines}  # a repeated line is built once
+        cases = {cell: pool.submit(prepared, cell, own) for cell, own in cells.items()}  # before hundreds of builds
         builds = {key: pool.submit(built, line) for key, line in different.items()}
         begun: dict[str, tuple[Future[GpuCase], list[Future[bytes | str]]]] = {
-            cell: (pool.submit(prepared, cell, own), [builds[cell, line["config"]] for line in own])
-            for cell, own in cells.items()
+            cell: (cases[cell], [builds[cell, line["config"]] for line in own]) for cell, own in cells.items()
         }
         device = open_device(0)  # behind the fork of the builders
         for cell, (case, cubins) in begun.items():
