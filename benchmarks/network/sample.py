@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import lzma
 import os
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import chain, islice, repeat
@@ -23,6 +24,7 @@ from random import Random
 
 from benchmarks.network.every import everything
 from benchmarks.network.layers import layers_of
+from benchmarks.network.times import built
 from benchmarks.shared.command import answering, parser_of
 from subbyte.device.arch import arch
 from subbyte.device.joined_text import joined
@@ -47,6 +49,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--drawn", type=int, default=0, help="further ones, drawn by a seed (default none)")
     parser.add_argument("--launches", action="store_true", help="also two launches, where compile takes two")
     parser.add_argument("--every", action="store_true", help="with every value of every knob, in place of candidates")
+    parser.add_argument("--build", action="store_true", help="machine code too; what the compiler refuses is left out")
     args = parser.parse_args(arguments)
     prove_writable(args.out)
     layers = layers_of(args.layers)
@@ -56,10 +59,17 @@ def main(arguments: Sequence[str]) -> int:
     with ProcessPoolExecutor(min(os.cpu_count() or 1, len(layers)), get_context("fork")) as pool:
         more = repeat(args.most), repeat(args.drawn), repeat(args.launches), repeat(args.every)
         for layer, own in zip(layers, pool.map(texts, layers, *more), strict=True):
-            lines += own
+            lines += [one for line in own if (one := with_machine_code(line))] if args.build else own
             print(f"{layer.spec}: {len(lines)} texts in all", flush=True)
     write_file(args.out, lzma.compress("".join(f"{line}\n" for line in lines).encode(), preset=3))
     return 0
+
+
+def with_machine_code(line: str) -> str:
+    """A line with its kernel built; empty where the compiler refuses it."""
+    given = json.loads(line)
+    code = built(given)
+    return "" if isinstance(code, str) else json.dumps({**given, "cubin": b64encode(code).decode()})
 
 
 def texts(layer: ConvWorkload, most: int, drawn: int = 0, launches: bool = False, every: bool = False) -> list[str]:

@@ -18,7 +18,7 @@ ORDER = (
 LINE = ("one % (slice / 4) / 2 * 8 + one / (slice / 4) * 2 + one % 2", "one / 16 * 16 + one % 2 * 8 + one % 16 / 2")
 """The same in C."""
 PER_LINE = 20
-"""Numbers of a line of a table."""
+"""Numbers per line of a table."""
 
 
 def header_parts(plan: StemPlan) -> ExportParts:
