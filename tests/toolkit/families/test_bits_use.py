@@ -70,6 +70,7 @@ REFUSED = [
     ("instruction", SMALL, {"doubled": 1, "consumers": 1}, "columns: doubled needs several planes of activations"),
     ("instruction", "n8h8w8c512k32r11s11p5:w1a2", {"channels": 32, "consumers": 1}, "columns: 484 instructions of a"),
     ("instruction", "n8h4w17c8192k64r1s1p0u16:w1a2", {"consumers": 1}, "columns: pixels lie further"),
+    ("instruction", "n8h5w1c300k64r5s5p3:w1a1", {"run_on": 1, "consumers": 1}, "columns: rows so narrow that a"),
     ("registers", "n8h4w4c64k64r3s3p1:w2a4", {"tile_rows": 4}, "registers: 288 counts of a thread; at most"),
     ("shared_memory", "n8h20w56c512k64r3s3p1:w1a1", {"tile_rows": 20}, "shared: "),
 ]  # fmt: skip

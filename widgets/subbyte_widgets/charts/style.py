@@ -53,10 +53,10 @@ Value = TypeVar("Value")
 
 
 class Chart(go.Figure):
-    """A plotly figure that asks for nothing outside: no cloud button, no logo, plotly.js from the installed package.
+    """A plotly figure that loads nothing from outside: no cloud button, no logo, plotly.js from the installed package.
 
-    A page that cannot run scripts shows a static picture (or ``table``, HTML, where there is none); ``alternative``
-    says the finding in words.
+    A page that cannot run scripts shows a static picture (or ``table``, HTML, if there is none); ``alternative`` states
+    the finding in words.
     """
 
     def __init__(self, *args: Any, table: str = "", alternative: str = "", **kwargs: Any) -> None:
@@ -113,7 +113,7 @@ class Chart(go.Figure):
         return str(super().to_html(*args, **given | kwargs))
 
     def save(self, path: str | Path) -> Path:
-        """Write ``.html`` (interactive, everything inside), ``.svg`` (drawn here), ``.png`` or ``.pdf``.
+        """Write ``.html`` (interactive, self-contained), ``.svg`` (drawn here), ``.png`` or ``.pdf``.
 
         Raises InvalidInput for other extensions, and MissingDependency for .png and .pdf if kaleido is missing.
         """
