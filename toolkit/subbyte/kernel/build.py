@@ -165,7 +165,7 @@ def _plan_key(plan: Plan) -> str:
 
 
 def generator(*families: str) -> str:
-    """What makes the CUDA texts of a family, or of some, as records name it: the digest of the sources and TVM's
+    """The generator of the CUDA texts of some families as records name it: the digest of their sources and TVM's
     version."""
     return f"{generator_digest(*families)[:16]} tvm {version_of('apache-tvm') or 'none'}"
 

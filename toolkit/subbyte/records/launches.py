@@ -10,7 +10,7 @@ from subbyte.families.registry import config_from_key
 from subbyte.spaces.configuration import Configuration
 
 LAUNCHES = "launches"
-"""The one field of such a configuration in a record: its key."""
+"""The only field of such a configuration in a record: its key."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class SplitLaunches(Configuration):
     configs: tuple[Configuration, ...]
 
     def __post_init__(self) -> None:
-        """There is no knob to check."""
+        """There are no knobs to check."""
 
     @staticmethod
     def of_key(key: str) -> SplitLaunches:
@@ -37,9 +37,9 @@ class SplitLaunches(Configuration):
 
     @property
     def key(self) -> str:
-        """Such as ``256:wgp-tw7-tr2+16:wgp-tw8-tr1``."""
+        """For example ``256:wgp-tw7-tr2+16:wgp-tw8-tr1``."""
         return "+".join(f"{n}:{one.key}" for n, one in zip(self.images, self.configs, strict=True))
 
     def to_dict(self) -> dict[str, Any]:
-        """The key, which says it all."""
+        """The key, which contains everything."""
         return {LAUNCHES: self.key}

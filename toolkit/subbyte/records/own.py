@@ -67,14 +67,14 @@ class OwnRecord:
 
     @property
     def configuration(self) -> Configuration:
-        """The configuration, of a batch as two launches those of both. Raises InvalidInput (Unsupported) where this
+        """The configuration; for a batch in two launches, those of both. Raises InvalidInput (Unsupported) if this
         version has no such kernel."""
         values = json.loads(self.fields)
         return SplitLaunches.of_key(values[LAUNCHES]) if self.launches else config_from_dict(values)
 
     @property
     def launches(self) -> bool:
-        """Whether it is of a batch as more than one launch; ``family`` then names those of all kernels."""
+        """Whether it computes a batch in more than one launch; ``family`` then names those of all kernels."""
         return set(json.loads(self.fields)) == {LAUNCHES}
 
     @property
