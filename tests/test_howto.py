@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from site_sources import GUIDES
 
 from subbyte.cli.main import COMMANDS
 from subbyte.tune import STRATEGIES
@@ -27,6 +28,10 @@ def test_code_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     exec(compile(code(path, "python"), path.name, "exec"), {"__name__": "__main__"})
     for name in set(STRATEGIES) - before:
         del STRATEGIES[name]
+
+
+def test_the_site_shows_every_page() -> None:
+    assert sorted(GUIDES) == [path.stem for path in PAGES]
 
 
 def test_commands_exist() -> None:

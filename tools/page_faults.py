@@ -61,7 +61,7 @@ PLACES = """(selector) => {
     const box = one.getBoundingClientRect();
     const name = one.ariaLabel ?? (one.textContent.trim().slice(0, 30) || one.className || one.tagName);
     return [name, Math.round(box.left - from.left), Math.round(box.top - from.top)];
-  });
+  }).concat([["the end of the view", 0, Math.round(from.height)]]);
 }"""
 SLIDERS = ":is(input[type=range], .noUi-handle)"
 KEYS = ("Home", "ArrowRight", "ArrowRight", "ArrowRight", "End", "ArrowLeft")

@@ -22,6 +22,9 @@ from subbyte_widgets.charts.style import MIME as CHART
 ROOT = Path(__file__).resolve().parent.parent
 FILES = Path(__file__).resolve().parent / "site_files"
 LESSONS, HOWTO, API = "lessons", "howto", "api"
+GUIDES = ("tune_my_layer", "read_a_kernel", "pytorch", "measure", "own_kernel", "write_a_strategy", "add_a_family",
+          "lesson_plan", "release")  # fmt: skip
+"""The how-to pages in the order in which readers need them: from one layer to work on the project itself."""
 WORDS = {"GLOSSARY.md": "glossary.md", "CHANGELOG.md": "changelog.md"}
 """Pages of the repository that are pages of the site."""
 CHARTS = "chart-svg"
@@ -43,15 +46,15 @@ def write_sources(notebooks: Mapping[str, nbformat.NotebookNode], folder: Path, 
         nbformat.write(lesson(notebook, where), folder / LESSONS / f"{name}.ipynb")
     for source, target in WORDS.items():
         write(folder / target, with_links((ROOT / source).read_text(encoding="utf-8"), where, "."))
-    guides = sorted((ROOT / "docs/howto").glob("*.md"))
-    for path in guides:
-        write(folder / HOWTO / path.name, with_links(path.read_text(encoding="utf-8"), where, HOWTO))
+    for name in GUIDES:
+        text = (ROOT / f"docs/howto/{name}.md").read_text(encoding="utf-8")
+        write(folder / HOWTO / f"{name}.md", with_links(text, where, HOWTO))
     modules = {name: text for name, text in api_reference.pages().items() if not packages or name in packages}
     for name, text in modules.items():
         write(folder / API / f"{name}.md", text)
     write(folder / "citation.md", citation((ROOT / "CITATION.cff").read_text(encoding="utf-8")))
     write(folder / "gallery.md", gallery(notebooks))
-    write(folder / "index.md", index(notebooks, [path.stem for path in guides], list(modules)))
+    write(folder / "index.md", index(notebooks, list(modules)))
 
 
 def write(path: Path, text: str) -> None:
@@ -68,7 +71,7 @@ def places(notebooks: Mapping[str, Any]) -> dict[str, str]:
     """By the name of a file of the repository, the page of the site that shows it."""
     found = {f"{name}.ipynb": f"{LESSONS}/{name}.ipynb" for name in notebooks}
     found |= WORDS | {"README.md": "index.md"}
-    return found | {path.name: f"{HOWTO}/{path.name}" for path in (ROOT / "docs/howto").glob("*.md")}
+    return found | {f"{name}.md": f"{HOWTO}/{name}.md" for name in GUIDES}
 
 
 def with_links(text: str, where: Mapping[str, str], here: str) -> str:
@@ -168,7 +171,7 @@ def gallery(notebooks: Mapping[str, nbformat.NotebookNode]) -> str:
     return "# Gallery\n\nOne example of each view, alive.\n\n" + "\n".join(seen.values())
 
 
-def index(notebooks: Mapping[str, nbformat.NotebookNode], guides: list[str], modules: list[str]) -> str:
+def index(notebooks: Mapping[str, nbformat.NotebookNode], modules: list[str]) -> str:
     """The first page, with the contents of all others."""
     intro = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n![")[0]
     cards = []
@@ -182,7 +185,7 @@ def index(notebooks: Mapping[str, nbformat.NotebookNode], guides: list[str], mod
         element("ol", *cards, class_="cards"),
     ]
     trees = {
-        "Lessons": [f"{LESSONS}/{name}" for name in notebooks], "How to": [f"{HOWTO}/{name}" for name in guides],
+        "Lessons": [f"{LESSONS}/{name}" for name in notebooks], "How to": [f"{HOWTO}/{name}" for name in GUIDES],
         "Reference": ["gallery", *(f"{API}/{name}" for name in modules), "glossary", "changelog", "citation"],
     }  # fmt: skip
     for caption, pages in trees.items():

@@ -3,7 +3,20 @@
 import sys
 from pathlib import Path
 
-PARTS = ["tune", "collect", "estimate", "chains", "first", "heldout", "sample", "times", "taken", "train", "tries"]
+PARTS = [
+    "tune",
+    "collect",
+    "estimate",
+    "chains",
+    "first",
+    "heldout",
+    "parts",
+    "sample",
+    "times",
+    "taken",
+    "train",
+    "tries",
+]
 
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[2])  # the folder itself would hide modules of others

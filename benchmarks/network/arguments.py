@@ -28,6 +28,8 @@ def options(about: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--only", default="", help="only studies whose name holds one of these words (a,b,...)")
     text = "other layers than those of the networks, by words (layers.py): the wgmma space of each"
     parser.add_argument("--layers", nargs="+", default=[], help=text)
+    text = "of such a layer, as many of the kernels that compile would try first begin the search (default 6)"
+    parser.add_argument("--first", type=int, default=6, help=text)
     text = "only studies of these kinds of spaces, such as wgmma, without the small ones that are measured whole"
     parser.add_argument("--kinds", nargs="+", choices=KINDS, help=text)
     parser.add_argument("--most", type=int, help="most trials of a study")
@@ -44,7 +46,7 @@ def options(about: str | None) -> argparse.ArgumentParser:
 
 def check_files(args: argparse.Namespace) -> None:
     """Raises InvalidInput, or BrokenRecord, for numbers and files that cannot be what is meant."""
-    for name, least in (("gpus", 1), ("most", 1), ("remeasure_seconds", 0)):
+    for name, least in (("gpus", 1), ("most", 1), ("first", 0), ("remeasure_seconds", 0)):
         value = getattr(args, name)
         if value is not None and not value >= least:
             raise InvalidInput(f"--{name.replace('_', '-')} {value:g}: expected {least} or more")

@@ -1,12 +1,13 @@
 """Layers by words: names and specs, the 3x3 stages, layers that are held out, layers drawn by a seed.
 
 ``heldout`` are the layers that the model is judged by, ``stages`` the 3x3 stages of ResNet-50 at batches 1 to 64,
-``random:SEED:COUNT`` layers drawn as those are that no judging uses. ``heldout@8,64`` and ``stages@8,64`` are the same
-layers at these batches.
+``random:SEED:COUNT`` layers drawn as those are that no judging uses, ``random:SEED:COUNT:r1u2`` those of them with 1x1
+kernels and stride 2. ``heldout@8,64`` and ``stages@8,64`` are the same layers at these batches.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
@@ -38,13 +39,17 @@ def _of(word: str) -> list[ConvWorkload]:
         return [replace(one, n=n) for one in heldout.drawn() for n in batches or [one.n]]
     if not word.startswith("random:"):
         return [subbyte.workload(word)]
-    try:
-        seed, count = map(int, word.split(":")[1:])
-    except ValueError:
-        raise InvalidInput(f"--layers {word}: expected random:SEED:COUNT, such as random:7:60") from None
-    if seed == heldout.SEED:
+    found = re.fullmatch(r"random:(\d+):(\d+)(?::r([1-7])u([12]))?", word)
+    if found is None:
+        raise InvalidInput(
+            f"--layers {word}: expected random:SEED:COUNT, such as random:7:60; random:7:60:r1u2 are 1x1, stride 2"
+        )
+    seed, count = int(found[1]), int(found[2])
+    if seed in (heldout.SEED, heldout.FORMER_SEED):
         raise InvalidInput(f"--layers {word}: this seed draws the layers that are held out; choose another")
-    return list(islice((one for one in heldout.drawn(seed, 20 * count) if _small(one)), count))
+    kind = (int(found[3]), int(found[4])) if found[3] else None
+    fitting = (one for one in heldout.draws(seed) if kind in (None, (one.r, one.stride)) and _small(one))
+    return list(islice(fitting, count))
 
 
 def _small(layer: ConvWorkload) -> bool:

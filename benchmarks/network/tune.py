@@ -26,7 +26,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from itertools import islice
+from itertools import islice, repeat
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -134,9 +134,11 @@ def prepare(args: argparse.Namespace, pool: Executor, **how: Any) -> None:
     layers = {task.workload.spec: task.workload for task in wanted_tasks(args, {})}
     known = earlier_best([out / "earlier", *args.earlier])
     missing = {
-        layer: [*recorded(layer, "wgmma"), *known.get(spec, Known()).configs("wgmma")] or likely(layer, ARCH, 1)
+        layer: [*recorded(layer, "wgmma"), *known.get(spec, Known()).configs("wgmma")]
         for spec, layer in layers.items() if spec not in same
     }  # fmt: skip
+    unknown = [layer for layer, configs in missing.items() if not configs]
+    missing |= dict(zip(unknown, pool.map(likely, unknown, repeat(ARCH), repeat(1)), strict=True))
     texts = {**{spec: there[spec] for spec in same}, **probes(missing, pool, **how)}
     taken = {str(path): sorted(unchanged(texts_in(path), layers, pool, **how)) for path in args.earlier}
     write_at_once(out / "taken.json", taken)
@@ -309,7 +311,8 @@ class Search:
         layer = task.workload
         known = self.known.get(layer.spec, Known())
         if task.kind == WGMMA:
-            named = [*further(self.args, layer), *(first_choices(layer) if self.args.layers else [])]
+            choices = self.pool.submit(first_choices, layer, self.args.first).result() if self.args.layers else []
+            named = [*further(self.args, layer), *choices]
             sure = list(dict.fromkeys([*named, *recorded(layer, "wgmma"), *known.configs("wgmma")]))
             first = [*sure, *likely(layer, ARCH, SEEDS // 3)]
             whole = widened(layer, ARCH, named)
@@ -356,10 +359,10 @@ def recorded(layer: ConvWorkload, family: str) -> list[Any]:
     return [config for config in configs if family_of(config).name == family]
 
 
-def first_choices(layer: ConvWorkload) -> list[WgmmaConfig]:
+def first_choices(layer: ConvWorkload, count: int) -> list[WgmmaConfig]:
     """What ``compile`` would try first of a layer that is named: a search begins with it, so that it finds nothing
     slower."""
-    found = islice(FAMILY.candidates(layer, arch(ARCH)), SEEDS // 2)
+    found = islice(FAMILY.candidates(layer, arch(ARCH)), count)
     return [config for config in found if isinstance(config, WgmmaConfig)]
 
 
@@ -386,7 +389,7 @@ def remeasure(args: argparse.Namespace, layer: ConvWorkload, runner: Any) -> Non
     entries += [entry_of(config, None) for key, config in more.items() if key not in seen]
     if args.layers:  # what a user gets, the first that can be built, beside what was found
         there = {entry["key"] for entry in entries}
-        entries += [entry_of(config, None) for config in first_choices(layer)[:CHOICES] if config.key not in there]
+        entries += [entry_of(config, None) for config in first_choices(layer, CHOICES) if config.key not in there]
     configs = [kernel_pack.config_from_dict(entry["family"], entry["config"]) for entry in entries]
     repeated = runner.run(layer, configs)  # compared with the reference once more: a race may have been lucky
     right = [(r.microseconds, place) for place, r in enumerate(repeated) if isinstance(r, Measured)]

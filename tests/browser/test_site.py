@@ -59,6 +59,9 @@ def test_the_first_page_leads_everywhere(tab: Watched) -> None:
     assert cards.first.locator("p").text_content() == "About one minute. See the second and the words, not this."
     contents = tab.page.locator(".sidebar-tree a.reference").all_text_contents()
     assert {"Tune my layer", "Gallery", "subbyte.kernel", "Glossary", "Changelog"} <= set(contents)
+    guides = tab.page.locator(".sidebar-tree a[href*=howto]").all_text_contents()
+    assert guides[:2] == ["Tune my layer", "Read a kernel"], "in the order of need, not of the alphabet"
+    assert guides.index("Write a search strategy") < guides.index("Add a kind of kernel")
     cards.first.locator("a").click()
     tab.page.wait_for_function("document.title.startsWith('The first lesson')")
     tab.page.locator("a.next-page").click()

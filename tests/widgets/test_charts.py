@@ -107,6 +107,24 @@ def test_fractions_reach_and_differences_are_those_of_the_race(race: Race) -> No
     assert drawn.x[0] - drawn.error_x.arrayminus[0] == pytest.approx(100 * compared.interval.low)
 
 
+def test_a_chart_says_its_axes_and_its_values_in_words(ablations: list[Ablation], landscape: Landscape) -> None:
+    said = plot(ablations).spoken()
+    assert said.startswith("Bar chart. Horizontal axis: + duplicate-aware load, + register packing, + NHWCnc layout. ")
+    assert "Vertical axis: times as fast. " in said
+    assert "resnet50.stage5@8: + NHWCnc layout: 1.809 (1.686 to 1.942)" in said
+    many = side_by_sides()[-1].plot().spoken()
+    assert "time (microseconds, logarithmic), hot L2. Vertical axis: 84 names" in many
+    assert "subbyte int4: 84 values from 1.8 to 406.5" in many
+    axes = landscape.plot(kind="lines").spoken()
+    assert axes.startswith("Lines over parallel axes. ")
+    assert "axes: blk_row_warps, " in axes
+
+
+def test_no_two_series_of_a_chart_look_alike() -> None:
+    looks = [(trace.marker.color, trace.marker.symbol) for trace in side_by_sides()[-1].plot().data]
+    assert len(looks) == len(set(looks)) == 7
+
+
 def test_a_landscape_is_drawn_whole(landscape: Landscape) -> None:
     record = spread(landscape)
     drawn = landscape.plot()

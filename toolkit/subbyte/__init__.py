@@ -9,7 +9,7 @@ from importlib import import_module
 
 from subbyte.renamed import former_name, know_old_names
 
-TYPE_CHECKING = False  # the command line begins here: what is imported above stands between it and Ctrl-C
+TYPE_CHECKING = False  # the command line starts here: until the imports above are done, Ctrl-C is not handled
 if TYPE_CHECKING:
     from typing import Any
 
@@ -58,7 +58,7 @@ _HOME = {
     "roofline": "subbyte.analysis",
 }
 _PACKAGES = ("sparse",)
-"""Packages whose many names are reached through the package: ``subbyte.sparse.encode``."""
+"""Packages whose many names are reached through the package, as in ``subbyte.sparse.encode``."""
 __all__ = sorted([*_HOME, *_PACKAGES])
 
 

@@ -1,6 +1,6 @@
-"""The program ``subbyte``, also ``python -m subbyte``: Ctrl-C, standard streams and the last net around the commands.
+"""The program ``subbyte``, also ``python -m subbyte``: Ctrl-C, standard streams and the last-resort error handler.
 
-What stands here runs before anything large is loaded.
+All of this runs before anything large is loaded.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import os
 import sys
 
 DEFECT = 70
-"""Exit code when this package is at fault: EX_SOFTWARE of sysexits.h."""
+"""Exit code for a bug in this package: EX_SOFTWARE of sysexits.h."""
 NO_OUTPUT = 3
-"""As for everything that the machine lacks."""
+"""Exit code when the machine lacks something."""
 TRACEBACK = "SUBBYTE_TRACEBACK"
-"""Environment variable that has the traceback of a fault printed."""
+"""Environment variable; if set, the traceback of an internal error is printed."""
 
 
 def program() -> int:
@@ -25,7 +25,7 @@ def program() -> int:
 
             interrupts.end_at_once()
             break
-        except KeyboardInterrupt:  # in the milliseconds that the import above takes
+        except KeyboardInterrupt:  # during the milliseconds that the import above takes
             early = True
     if early:
         interrupts.end()
@@ -45,7 +45,7 @@ def program() -> int:
 
 
 def _defect(error: Exception) -> int:
-    """What is nobody's intention: a fault of this package, in one sentence."""
+    """Report an exception that nobody expected, a bug in this package, in one sentence."""
     from subbyte.streams import say
 
     if os.environ.get(TRACEBACK):

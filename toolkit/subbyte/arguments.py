@@ -1,7 +1,7 @@
-"""Checks of what Python callers give: each returns the value, or raises InvalidInput with one sentence.
+"""Checks of arguments that Python callers pass: each returns the value, or raises InvalidInput with one sentence.
 
-:func:`checked` holds the arguments of a public function to its annotations, so that no ``TypeError`` of a line inside
-reaches the caller and nothing of another type is taken for what it is not.
+:func:`checked` checks the arguments of a public function against its annotations, so that callers never see a
+``TypeError`` from an inner line, and no value of a wrong type is silently accepted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 
 def whole(value: Any, name: str, least: int = 0, most: int | None = None) -> int:
-    """``value`` as an integer. Raises InvalidInput when it is none, smaller than ``least`` or larger than ``most``."""
+    """``value`` as an integer. Raises InvalidInput when it is not an integer, or not between ``least`` and ``most``."""
     if not is_whole(value) or int(value) < least or (most is not None and int(value) > most):
         allowed = f">= {least}" if most is None else f"from {least} to {most}"
         raise InvalidInput(f"{name}={shown(value)}: must be an integer {allowed}")
@@ -29,14 +29,15 @@ def whole(value: Any, name: str, least: int = 0, most: int | None = None) -> int
 
 
 def integer(value: Any, name: str) -> int:
-    """``value`` as it is. Raises InvalidInput when it is no Python integer."""
+    """``value`` unchanged. Raises InvalidInput when it is not a Python integer."""
     if type(value) is not int:
         raise InvalidInput(f"{name}={shown(value)}: must be an integer")
     return value
 
 
 def number(value: Any, name: str, positive: bool = False) -> float:
-    """``value`` as a float. Raises InvalidInput when it is no number, negative, or 0 where it must be positive."""
+    """``value`` as a float. Raises InvalidInput when it is not a number, is negative, or is 0 where it must be
+    positive."""
     try:
         found = float(value) if is_number(value) else math.nan
     except OverflowError:
@@ -55,21 +56,21 @@ def share(value: Any, name: str) -> float:
 
 
 def flag(value: Any, name: str) -> bool:
-    """``value`` as a truth value. Raises InvalidInput for anything but True and False."""
+    """``value`` as a bool. Raises InvalidInput for anything but True and False."""
     if not _is_flag(value):
         raise InvalidInput(f"{name}={shown(value)}: expected True or False")
     return bool(value)
 
 
 def text(value: Any, name: str, such: str = "") -> str:
-    """``value`` as it is. Raises InvalidInput when it is no text; ``such`` is an example."""
+    """``value`` unchanged. Raises InvalidInput when it is not text; ``such`` is an example for the message."""
     if not isinstance(value, str):
         raise InvalidInput(f"{name}={shown(value)}: expected text{such and f', such as {such!r}'}")
     return value
 
 
 def one_of(value: Any, name: str, allowed: Iterable[str]) -> str:
-    """``value`` unchanged. Raises InvalidInput with the closest names when it is not one of the allowed texts."""
+    """``value`` unchanged. Raises InvalidInput, naming the closest matches, when it is not one of the allowed texts."""
     names = tuple(allowed)
     if not isinstance(value, str) or value not in names:
         raise InvalidInput(f"{name}={shown(value)}: {did_you_mean(shown(value), names)}")
@@ -77,14 +78,14 @@ def one_of(value: Any, name: str, allowed: Iterable[str]) -> str:
 
 
 def several(values: Any, what: str) -> list[Any]:
-    """``values`` as a list. Raises InvalidInput for text, bytes, and what cannot be gone through."""
+    """``values`` as a list. Raises InvalidInput for text, bytes, and anything that is not iterable."""
     if not is_several(values):
         raise InvalidInput(f"{what} {shown(values)}: expected a list of them")
     return list(values)
 
 
 def callables(values: Any, what: str) -> list[Any]:
-    """``values`` as a list of functions. Raises InvalidInput."""
+    """``values`` as a list of functions. Raises InvalidInput for anything else."""
     found = several(values, what)
     if not all(callable(value) for value in found):
         raise InvalidInput(f"{what} {shown(values)}: expected a list of functions")
@@ -92,7 +93,7 @@ def callables(values: Any, what: str) -> list[Any]:
 
 
 def wholes(values: Any, name: str) -> tuple[int, ...]:
-    """``values`` as different integers, at least one. Raises InvalidInput."""
+    """``values`` as a tuple of distinct integers, at least one. Raises InvalidInput for anything else."""
     listed = tuple(values) if is_several(values) else ()
     found = tuple(whole(value, name) for value in listed)
     if not found or len(set(found)) != len(found):
@@ -101,10 +102,10 @@ def wholes(values: Any, name: str) -> tuple[int, ...]:
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorator: a call whose arguments are not what the annotations say raises InvalidInput naming the argument.
+    """Decorator: a call whose arguments do not match the annotations raises InvalidInput naming the argument.
 
-    Looked at are whole numbers, numbers, truth values, texts, paths, sequences, mappings, functions and classes, and
-    unions of them; arrays and protocols are left to the function, which knows their shapes.
+    Checked are integers, numbers, booleans, text, paths, sequences, mappings, functions and classes, and unions of
+    them; arrays and protocols are left to the function, which knows their shapes.
     """
     bind = signature(function).bind
 
@@ -123,7 +124,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 
 Check = tuple[Callable[[Any], bool], str]
-"""Whether a value is right, and what is right in words."""
+"""Tells whether a value is allowed, and what is allowed, in words."""
 
 
 @cache
@@ -142,7 +143,7 @@ def _checks(function: Callable[..., Any]) -> dict[str, Check]:
 
 
 def _check(annotation: str, names: Mapping[str, Any]) -> Check | None:
-    """What an annotation asks for; None where any value may be right."""
+    """The check for an annotation; None where any value is allowed."""
     parts = [_alternative(part, names) for part in _split(annotation, "|")]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
@@ -164,7 +165,7 @@ def _alternative(annotation: str, names: Mapping[str, Any]) -> Check | None:
     given: Any = names
     for part in name.split("."):
         given = given.get(part) if isinstance(given, Mapping) else getattr(given, part, None)
-    if given is None and name.isidentifier():  # imported for type checkers alone: known by its name
+    if given is None and name.isidentifier():  # imported for type checkers only: known by its name
         return partial(_is_named, name=name), _a(name)
     if (
         given is not Any
@@ -199,7 +200,7 @@ def _collection(name: str, items: Sequence[str], names: Mapping[str, Any]) -> Ch
 
 
 def _split(annotation: str, separator: str) -> list[str]:
-    """Parts of an annotation between separators that stand in no brackets."""
+    """Parts of an annotation between separators outside brackets."""
     parts, depth = [""], 0
     for letter in annotation:
         depth += (letter == "[") - (letter == "]")
@@ -215,12 +216,12 @@ def _is_named(value: Any, name: str) -> bool:
 
 
 def is_whole(value: Any) -> bool:
-    """Whether a value is an integer, of Python or of numpy; truth values are none."""
+    """Whether a value is an integer, Python's or numpy's; booleans are not."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a real number, of Python or of numpy; truth values are none."""
+    """Whether a value is a real number, Python's or numpy's; booleans are not."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
@@ -229,12 +230,12 @@ def _is_flag(value: Any) -> bool:
 
 
 def is_several(value: Any) -> bool:
-    """Whether a value can be gone through, and is neither text nor a mapping."""
+    """Whether a value is iterable, and neither text nor a mapping."""
     return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
 
 
 def _is_listed(value: Any) -> bool:
-    """It has a length and can be gone through more than once."""
+    """Whether a value has a length and can be iterated more than once."""
     return is_several(value) and hasattr(value, "__len__")
 
 

@@ -1,4 +1,4 @@
-"""Where subbyte keeps what it built: one folder of one user, safe to delete at any time."""
+"""Where subbyte keeps what it built: one folder per user, safe to delete at any time."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from subbyte.held import hold_folder, sweep
 
 VARIABLE = "SUBBYTE_CACHE"
 PARTS = ("kernels", "emulator")
-"""The kinds of things that are kept, a folder each."""
+"""The kinds of cached things, one folder each."""
 BUILDING = "build-"
-"""Folders in which something is being built; swept when their builder was killed."""
+"""Prefix of folders in which something is being built; they are swept if their builder was killed."""
 _STAND_IN = "subbyte-stand-in-"
 _LEFT_BEHIND = ("*.partial", "tmp*", "*.cpp")
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
@@ -28,8 +28,8 @@ _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 def cache_root() -> Path:
     """This user's cache folder: ``$SUBBYTE_CACHE``, else ``$XDG_CACHE_HOME/subbyte``, else ``~/.cache/subbyte``.
 
-    Of a folder that is another user's, or that others may write, it is the subfolder ``user-<uid>``. Without a home
-    directory it is a folder that lives as long as this process.
+    If that folder belongs to another user, or others may write to it, its subfolder ``user-<uid>`` is used instead.
+    Without a home directory it is a folder that lives as long as this process.
     """
     named = _named()
     if named is None:
@@ -41,7 +41,7 @@ def cache_root() -> Path:
 
 
 def _named() -> Path | None:
-    """The folder that the environment names, None without a home directory."""
+    """The folder that the environment names; None without a home directory."""
     given = os.environ.get(VARIABLE)
     if given:
         return Path(given)
@@ -53,15 +53,15 @@ def _named() -> Path | None:
 
 
 def _private(found: os.stat_result) -> bool:
-    """Whether a file or folder is this user's and nobody else may write it: only such code is run."""
+    """Whether a file or folder is this user's and nobody else may write to it: only such code is run."""
     return not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & _OTHERS)
 
 
 def cache_folder(part: str) -> Path:
-    """The folder of one kind of thing (``kernels``, ``emulator``), made if need be, with access for this user alone.
+    """The folder for one kind of thing (``kernels``, ``emulator``), created if missing, accessible to this user only.
 
-    Where the cache cannot be written or others could write it, a folder that lives as long as this process stands in
-    for it.
+    If the cache cannot be written, or others could write to it, a folder that lives as long as this process is used
+    instead.
     """
     root = cache_root()
     folder = root / part
@@ -80,13 +80,13 @@ def cache_folder(part: str) -> Path:
 
 
 def _own_folder(root: Path) -> bool:
-    """Whether the cache's folder is private. Beside those of others it must be a folder and no link, which another user
-    may have laid there."""
+    """Whether the cache's folder is private. Among other users' folders it must be a real folder, not a link, which
+    another user may have planted there."""
     return _private(root.stat() if root == _named() else root.lstat())
 
 
 def why_not_kept() -> str:
-    """Why nothing will be kept for the next process, empty when it will."""
+    """Why nothing will be kept for the next process; empty when it will be."""
     root, named = cache_root(), _named()
     if named is None:
         return "this user has no home directory"
@@ -100,7 +100,7 @@ def why_not_kept() -> str:
 
 @lru_cache(maxsize=1)
 def stand_in() -> Path:
-    """A temporary folder that lives as long as this process. Raises MissingDependency where there can be none."""
+    """A temporary folder that lives as long as this process. Raises MissingDependency if none can be created."""
     try:
         folder, _ = hold_folder(None, _STAND_IN)  # the handle stays open until this process ends
     except OSError as error:
@@ -118,7 +118,7 @@ def _sweep_once(folder: Path) -> None:
 
 
 def cache_bytes() -> int:
-    """Bytes this user's cache holds."""
+    """Size of this user's cache in bytes."""
     total = 0
     with contextlib.suppress(OSError):
         for file in cache_root().rglob("*"):
@@ -128,19 +128,19 @@ def cache_bytes() -> int:
 
 
 def clear_cache() -> int:
-    """Delete what this user's cache keeps, and nothing else in its folder; returns the bytes that were freed."""
+    """Delete what this user's cache keeps, and nothing else in its folder; returns the number of bytes freed."""
     before, root = cache_bytes(), cache_root()
     for part in PARTS:
         shutil.rmtree(root / part, ignore_errors=True)
-    if _named() is not None:  # the stand-in is still used
-        with contextlib.suppress(OSError):  # there is more in it, which is not ours
+    if _named() is not None:  # the stand-in is still in use
+        with contextlib.suppress(OSError):  # it holds other things, which are not ours
             root.rmdir()
     return before - cache_bytes()
 
 
 def read_cached(path: Path) -> bytes | None:
-    """A cached file's content, None when it is not there, was damaged since it was written, or was written by or for
-    somebody else.
+    """Content of a cached file; None when it is missing, was damaged since it was written, or was written by or for
+    another user.
 
     The file is opened once: what is returned is what was checked.
     """
@@ -157,12 +157,12 @@ def read_cached(path: Path) -> bytes | None:
 
 
 def _digest(path: Path, data: bytes) -> bytes:
-    """First line of a cached file: what its name and the rest must hash to, so that no file stands for another."""
+    """First line of a cached file: a hash of its name and the rest, so that no file passes for another."""
     return hashlib.sha256(path.name.encode() + b"\0" + data).hexdigest().encode()
 
 
 def write_cached(path: Path, data: bytes) -> None:
-    """Write a cached file in one step, so that a parallel process sees all of it or nothing, even after a power cut.
+    """Write a cached file atomically, so that a parallel process sees all of it or nothing, even after a power cut.
 
     A full or read-only disk costs the cache entry, not the build.
     """

@@ -1,6 +1,6 @@
-"""Packages that share their name with their main function can be called like it.
+"""Packages that share their name with their main function can be called like that function.
 
-``import subbyte.space`` puts the package in the place of the function ``subbyte.space``; calling it must go on working.
+``import subbyte.space`` replaces the function ``subbyte.space`` with the package, and calling it must still work.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 
 def make_callable(name: str, function: Callable[..., Any]) -> None:
-    """Let the imported package ``name`` be called; the call goes to ``function``."""
+    """Make the imported package ``name`` callable; calls go to ``function``."""
 
     class CallablePackage(ModuleType):
         def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Where records and the package that draws charts meet. Nothing here draws, and the library knows no drawing package.
+"""Connects records with the package that draws charts. Nothing here draws, and the library imports no plotting package.
 
-``import subbyte_widgets`` calls :func:`register` for every kind of record it has a chart of; from then on ``.plot()``
-of such a record gives one.
+``import subbyte_widgets`` calls :func:`register` for every kind of record that it can draw; from then on, such a
+record's ``.plot()`` returns a chart.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _drawers: dict[type, Callable[..., Any]] = {}
 
 
 def register(kind: type) -> Callable[[Drawer], Drawer]:
-    """Decorator: the function draws records of type ``kind`` (and of types made from it); it takes the record."""
+    """Decorator: the function draws records of type ``kind`` and its subclasses; it takes the record."""
 
     def add(draw: Drawer) -> Drawer:
         _drawers[kind] = draw
@@ -26,7 +26,7 @@ def register(kind: type) -> Callable[[Drawer], Drawer]:
 
 
 def draw(record: Any, **options: Any) -> Any:
-    """The chart of a record. Raises MissingDependency when no drawing package is loaded, InvalidInput for a record
+    """The chart of a record. Raises MissingDependency when no plotting package is loaded, InvalidInput for a record
     without a chart."""
     if not _drawers:
         raise MissingDependency('charts come with the views: run `import subbyte_widgets` (pip install "subbyte[lab]")')
@@ -38,7 +38,7 @@ def draw(record: Any, **options: Any) -> Any:
 
 
 class Charted:
-    """Mixin: ``plot()`` gives the chart to study once the package of the views is imported."""
+    """Mixin: ``plot()`` returns an interactive chart once the package of the views is imported."""
 
     def plot(self, **options: Any) -> Any:
         """A plotly figure of this record. Needs ``import subbyte_widgets``; the options are those of its chart.

@@ -1,8 +1,7 @@
-"""The errors a user of subbyte can meet, each with the exit code the command line gives it.
+"""The errors that a user of subbyte can meet, each with its exit code on the command line.
 
-Every message names the input that was refused, the values that would be accepted and what to do
-next; nothing in the toolkit lets an exception of another library reach the user. Of a long input a message repeats
-a part.
+Every message names the rejected input, the values that would be accepted and what to do next; no exception of another
+library reaches the user. Long inputs are shortened in messages.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ from collections.abc import Iterable
 
 _LONG_WORD = re.compile(r"\S{300,}")
 LONGEST_VALUE = 160
-"""Characters of a value in a message."""
+"""Most characters of a value in a message."""
 
 
 class SubbyteError(Exception):
     """Base of every error raised on purpose. ``exit_code`` is what the command line returns.
 
-    A word of more than 300 characters, and a message of more than ``longest``, are cut in their middle.
+    Words of more than 300 characters and messages of more than ``longest`` are cut in the middle.
     """
 
     exit_code = 1
@@ -31,19 +30,19 @@ class SubbyteError(Exception):
 
 
 class WrongResult(SubbyteError):
-    """A kernel ran and at least one output element differs from the reference."""
+    """A kernel ran, and at least one output element differs from the reference."""
 
     exit_code = 1
 
 
 class InvalidInput(SubbyteError, ValueError):
-    """The request itself is wrong: unknown name, impossible knob, wrong dtype or shape."""
+    """The request itself is wrong: unknown name, impossible knob value, wrong dtype or shape."""
 
     exit_code = 2
 
 
 class Unsupported(InvalidInput):
-    """A valid convolution (or configuration) that no kernel of the toolkit covers, with the reason."""
+    """A valid convolution or configuration that no kernel covers; the message says why."""
 
 
 class BrokenRecord(InvalidInput):
@@ -57,19 +56,19 @@ class MissingDependency(SubbyteError):
 
 
 class NotWritten(SubbyteError):
-    """What was computed could not be written: the disk is full or gone, the standard output cannot be written."""
+    """A result could not be written: the disk is full or gone, or standard output cannot be written."""
 
     exit_code = 3
 
 
 class BuildFailed(SubbyteError):
-    """A configuration that passed every constraint could not be lowered or compiled."""
+    """A configuration passed every constraint, but could not be lowered or compiled."""
 
-    longest = 4_000  # with what the compiler said
+    longest = 4_000  # including what the compiler said
 
 
 def shortened(text: str, most: int) -> str:
-    """``text`` of at most ``most`` characters: where it is longer, with its length in place of its middle."""
+    """``text`` in at most ``most`` characters: if it is longer, its length replaces its middle."""
     if len(text) <= most:
         return text
     said = f" ... ({len(text):,} characters) ... "
@@ -78,9 +77,9 @@ def shortened(text: str, most: int) -> str:
 
 
 def shown(value: object, most: int = LONGEST_VALUE) -> str:
-    """A value as a message shows it: its ``repr``, or what it is where that is long, has several lines or fails."""
+    """A value as a message shows it: its ``repr``, or a description where that is long, has several lines or fails."""
     if isinstance(value, str | bytes) and len(value) > most:
-        value = value[:most]  # the repr of a long one takes as long as it is
+        value = value[:most]  # the repr of a long value takes time in proportion to its length
         return shortened(f"{value!r}...", most)
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple) and shape:
@@ -95,7 +94,7 @@ def shown(value: object, most: int = LONGEST_VALUE) -> str:
 
 
 def in_words(error: BaseException, most: int = 500) -> str:
-    """An exception of a caller's own code in words: its type and what it says, the type alone where that fails."""
+    """An exception from a caller's own code in words: its type and message, or the type alone where that fails."""
     try:
         said = str(error)
     except Exception:  # such a class may raise anything
@@ -104,7 +103,7 @@ def in_words(error: BaseException, most: int = 500) -> str:
 
 
 def did_you_mean(given: object, allowed: Iterable[str], limit: int = 3) -> str:
-    """A sentence part listing the closest allowed values, or all of them when none is close."""
+    """Part of a sentence that lists the closest allowed values, or all of them when none is close."""
     names = sorted(map(str, allowed))
     wrong = given if isinstance(given, str) else shown(given)
     folded = {name.casefold(): name for name in names}

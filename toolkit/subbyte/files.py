@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all, and the proof that one can be written before hours of work."""
+"""Files that are written completely or not at all, and a check, before hours of work, that a file can be written."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from subbyte.errors import InvalidInput, MissingDependency, NotWritten
 
 
 def replace_file(path: Path, content: bytes, *, private: bool = False) -> None:
-    """Write a file in one step: whoever reads meanwhile, or is left behind by a writer that was killed, finds the
-    content before or all of the new one, also after the machine lost its power. A ``private`` file is for this user
-    alone, and takes the place of a link. Raises OSError, and leaves nothing of its own then."""
+    """Write a file atomically: readers, also after the writer was killed or the machine lost power, find either the old
+    content or all of the new. A ``private`` file is for this user only, and replaces a link. Raises OSError, and then
+    leaves nothing behind."""
     target = Path(os.path.realpath(path)) if path.is_symlink() and not private else path
     partial = _beside(target)
     try:
@@ -32,11 +32,11 @@ def replace_file(path: Path, content: bytes, *, private: bool = False) -> None:
 
 
 def prove_writable(path: str | os.PathLike[str], what: str = "", *, parents: bool = False) -> None:
-    """Make sure that a file can be written, before the work begins whose result it will hold.
+    """Check that a file can be written, before the work starts whose result it will hold.
 
-    The file itself is not touched: a byte is really written beside it and removed. With ``parents`` folders that are
-    missing are made. ``what`` says in messages what the file is (``race file``). Raises InvalidInput for a folder,
-    a device or anything else that is no ordinary file, a folder that is missing, no permission, and a full disk.
+    The file itself is not touched: a byte is really written beside it and removed. With ``parents``, missing folders
+    are created. ``what`` names the file in messages (``race file``). Raises InvalidInput for a folder, a device or
+    anything else that is not a regular file, a missing folder, missing permission, and a full disk.
     """
     target = Path(path)
     try:
@@ -48,7 +48,7 @@ def prove_writable(path: str | os.PathLike[str], what: str = "", *, parents: boo
 
 
 def write_file(path: str | os.PathLike[str], content: bytes, what: str = "") -> None:
-    """Write a result in one step. Raises InvalidInput for what :func:`prove_writable` refuses, and NotWritten when the
+    """Write a result atomically. Raises InvalidInput for what :func:`prove_writable` rejects, and NotWritten when the
     disk filled up meanwhile."""
     prove_writable(path, what)
     with writing(path, what):
@@ -57,7 +57,7 @@ def write_file(path: str | os.PathLike[str], content: bytes, what: str = "") -> 
 
 @contextlib.contextmanager
 def writing(path: str | os.PathLike[str], what: str = "") -> Iterator[None]:
-    """Whatever cannot be written inside becomes NotWritten, which names the file."""
+    """Context manager: a failed write inside raises NotWritten, which names the file."""
     try:
         yield
     except OSError as error:
@@ -67,12 +67,12 @@ def writing(path: str | os.PathLike[str], what: str = "") -> Iterator[None]:
 
 
 def reason_of(error: Exception) -> str:
-    """Why the operating system refused, in its words."""
+    """The operating system's reason for an error, in its words."""
     return str(getattr(error, "strerror", None) or error or type(error).__name__)
 
 
 def home_folder() -> Path:
-    """The user's own folder. Raises MissingDependency for a user without one."""
+    """The user's home folder. Raises MissingDependency for a user without one."""
     try:
         return Path.home()
     except (RuntimeError, KeyError):
@@ -107,7 +107,7 @@ def _problem(target: Path, parents: bool) -> str | None:
 
 
 def _beside(target: Path) -> Path:
-    """A new name in the folder of a file; short, because the name of the file may be as long as the system allows."""
+    """A new name in the folder of a file; short, because the file's own name may be as long as the system allows."""
     return target.with_name(f"{target.name[:40]}.{secrets.token_hex(6)}.partial")
 
 
@@ -124,20 +124,20 @@ def _named(what: str, path: str | os.PathLike[str]) -> str:
 
 
 def _short(path: str | os.PathLike[str], most: int = 200) -> str:
-    """A path for a message: the end of a very long one says most."""
+    """A path shortened for a message; of a very long one, the end says most."""
     text = os.fspath(path)
     return text if len(text) <= most else f"...{text[-most:]} ({len(text)} characters)"
 
 
 SAFE = re.compile(r"[^A-Za-z0-9.@_=-]+")
-"""What a file name made of somebody's text does not hold."""
+"""Characters that a file name made from someone's text must not contain."""
 LONGEST_NAME = 120
 _RESERVED = re.compile(r"(?i:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?\Z")
 
 
 def slug(text: object) -> str:
     """``text`` as part of one file's name: letters, digits and ``.@_=-``, nothing that leads to another folder, hides
-    the file, looks like an option or is too long. Names from files become paths only through here."""
+    the file, looks like an option or is too long. Names from files become paths only through this function."""
     made = re.sub(r"\.{2,}", ".", SAFE.sub("-", str(text))).strip(".-")[:LONGEST_NAME].rstrip(".-")
     return f"_{made}" if not made or _RESERVED.match(made) else made
 
@@ -151,7 +151,7 @@ def inside(folder: str | os.PathLike[str], name: str) -> Path:
 
 
 def new_file(path: str | os.PathLike[str], overwrite: bool, advice: str) -> Path:
-    """``path``, proven to be free unless it may be overwritten. Raises InvalidInput, ending with ``advice``."""
+    """``path``, checked to be free unless it may be overwritten. Raises InvalidInput, ending with ``advice``."""
     target = Path(path)
     if "\0" in str(target):
         raise InvalidInput(f"file {str(target)[:200]!r}: no name for a file; {advice}")

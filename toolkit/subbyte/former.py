@@ -1,6 +1,6 @@
-"""Fields of public records and arguments of public functions that had another name in earlier versions.
+"""Fields of public records and arguments of public functions that had other names in earlier versions.
 
-What files and ``--json`` hold keeps the names it always had; the attribute or argument of the old name warns.
+Files and ``--json`` output keep the original names; using an old attribute or argument gives a warning.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ R = TypeVar("R")
 
 
 class FormerFields:
-    """A dataclass some of whose fields are read by their old names too, with a DeprecationWarning: those that the class
-    names, ``former={old: today}``."""
+    """A dataclass some of whose fields can also be read by their old names, with a DeprecationWarning: those that the
+    class lists in ``former={old: today}``."""
 
     former: ClassVar[Mapping[str, str]] = {}
 
@@ -28,7 +28,7 @@ class FormerFields:
         super().__init_subclass__()
         cls.former = cls.former if former is None else former
 
-    if not TYPE_CHECKING:  # a checker knows the names of today alone
+    if not TYPE_CHECKING:  # a type checker knows today's names only
 
         def __getattr__(self, name: str) -> object:
             kind = type(self)
@@ -40,13 +40,13 @@ class FormerFields:
 
 
 def written(record: DataclassInstance) -> dict[str, Any]:
-    """The fields of a dataclass, by the names used in files."""
+    """The fields of a dataclass, under the names used in files."""
     old = {today: name for name, today in getattr(record, "former", {}).items()}
     return {old.get(one.name, one.name): getattr(record, one.name) for one in fields(record)}
 
 
 def former_arguments(**today: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorator: keyword arguments of earlier versions (old name = name of today) are taken, with a
+    """Decorator: keyword arguments of earlier versions (old name = today's name) are accepted with a
     DeprecationWarning."""
 
     def known(function: Callable[P, R]) -> Callable[P, R]:

@@ -1,4 +1,4 @@
-"""Temporary folders that say whether their owner still lives, and locks between processes."""
+"""Temporary folders that show whether their owner is still alive, and locks between processes."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 YOUNG = 60.0
-"""Seconds: a folder so young may be one whose owner is just about to take its lock."""
+"""Seconds: the owner of a folder this young may be about to take its lock."""
 STALE = 3600.0
-"""Seconds after which a file that is written in milliseconds belongs to nobody."""
+"""Seconds after which a file that takes milliseconds to write is considered abandoned."""
 
 
 def hold_folder(parent: Path | None, prefix: str) -> tuple[Path, int]:
-    """A new folder for this user alone, below ``parent`` or among the system's temporary files, and the handle that
+    """Create a folder for this user only, in ``parent`` or among the system's temporary files, and open the handle that
     keeps it: while the handle is open, in this process or in a child, :func:`sweep` leaves the folder alone.
 
-    Raises OSError where none can be made.
+    Raises OSError if no folder can be created.
     """
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
@@ -30,8 +30,8 @@ def hold_folder(parent: Path | None, prefix: str) -> tuple[Path, int]:
 
 
 def _lock(handle: int, *, wait: bool) -> bool:
-    """Lock an open file or folder; False when somebody else holds it, or where there are no locks. Nobody waits and
-    nothing is swept then: the atomic rename alone keeps the files correct."""
+    """Lock an open file or folder; False when another process holds it, or where there are no locks. In that case
+    nobody waits and nothing is swept: the atomic rename alone keeps the files correct."""
     try:
         import fcntl
     except ImportError:
@@ -43,8 +43,8 @@ def _lock(handle: int, *, wait: bool) -> bool:
 
 
 def sweep(parent: Path, prefix: str, *patterns: str) -> None:
-    """Delete what processes that were killed left behind in ``parent``: this user's folders whose names begin with
-    ``prefix`` and that nobody holds, and files of the ``patterns`` that are older than ``STALE``."""
+    """Delete what killed processes left behind in ``parent``: this user's folders whose names start with ``prefix`` and
+    that nobody holds, and files matching ``patterns`` that are older than ``STALE``."""
     with suppress(OSError):
         for folder in parent.glob(f"{prefix}*"):
             with suppress(OSError):
@@ -74,11 +74,11 @@ def _mine(found: os.stat_result, age: float) -> bool:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold a lock file, made if need be, so that parallel processes do the same work once. Where there are no locks or
-    the file cannot be made, nobody waits."""
+    """Hold a lock file, created if missing, so that parallel processes do the same work only once. Without locks, or if
+    the file cannot be created, nobody waits."""
     handle = None
     with suppress(OSError):
-        # not blocking: a pipe that lies there must not stop us
+        # not blocking: a named pipe in its place must not stop us
         handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NONBLOCK", 0) | os.O_CLOEXEC, 0o600)
     try:
         if handle is not None and stat.S_ISREG(os.fstat(handle).st_mode):

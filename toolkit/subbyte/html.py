@@ -1,7 +1,7 @@
-"""The one place where text becomes HTML or SVG: whatever is not :class:`Markup` is text, and is escaped.
+"""The only place where text becomes HTML or SVG: anything that is not :class:`Markup` is text, and is escaped.
 
-A name in a record may come from a file of somebody else. No f-string elsewhere writes a tag; ``tools/house_rules.py``
-holds that.
+A name in a record may come from someone else's file. No f-string elsewhere writes a tag; ``tools/house_rules.py``
+checks that.
 """
 
 from __future__ import annotations
@@ -11,29 +11,29 @@ from functools import lru_cache
 from html import escape
 
 VOID = ("img", "br", "meta", "circle", "path", "rect")
-"""Elements written without an end: those that have none, and shapes."""
+"""Elements written without an end tag: void elements, and shapes."""
 
 
 class Markup(str):
-    """HTML or SVG that was made here, so that it is taken as it is."""
+    """HTML or SVG that was made here and is used without escaping."""
 
     __slots__ = ()
 
 
 def text(value: object, quotes: bool = True) -> Markup:
-    """A value as text of a page: no character of it is taken for a tag; with ``quotes`` not for an attribute's end."""
+    """A value as text of a page: nothing in it is taken for a tag or, with ``quotes``, for the end of an attribute."""
     return value if isinstance(value, Markup) else Markup(escape(str(value), quote=quotes))
 
 
 def join(*content: object) -> Markup:
-    """One after the other. Text is escaped, None left out."""
+    """Concatenate the parts. Text is escaped, None left out."""
     return Markup("".join(text(one) for one in content if one is not None))
 
 
-@lru_cache(maxsize=4096, typed=True)  # most attributes of a picture come again in it
+@lru_cache(maxsize=4096, typed=True)  # most attributes of a picture occur many times in it
 def attribute(name: str, value: object) -> str:
     """One attribute with the blank before it; ``_`` in the name becomes ``-``, a trailing one is dropped. Floats have
-    at most two digits behind the point."""
+    at most two decimals."""
     shown = f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else escape(str(value))
     return f' {name.rstrip("_").replace("_", "-")}="{shown}"'
 
@@ -50,8 +50,8 @@ def element(tag: str, *content: object, **attributes: object) -> Markup:
 def table(
     rows: Iterable[Iterable[object]], head: Iterable[object] = (), caption: object = None, *, upright: bool = False
 ) -> Markup:
-    """A table: cells are values, or whole ``td`` elements as :class:`Cell`; ``upright``: the first of each row is its
-    head."""
+    """A table: cells are values, or whole ``td`` elements as :class:`Cell`; ``upright``: the first cell of each row is
+    its head."""
     lines = []
     for row in rows:
         cells = list(row)
@@ -82,12 +82,12 @@ def _cell(value: object) -> Markup:
 
 
 def picture(source: str, alternative: object) -> Markup:
-    """An image no wider than its page, with words for those who do not see it."""
+    """An image no wider than its page, with a text alternative."""
     return element("img", style="max-width:100%", alt=alternative, src=source)
 
 
 def page(title: object, style: str, *content: object) -> Markup:
-    """A whole page that fetches nothing. ``style`` is CSS written in this package."""
+    """A whole page that loads nothing from elsewhere. ``style`` is CSS written in this package."""
     head = element(
         "head",
         element("meta", charset="utf-8"),

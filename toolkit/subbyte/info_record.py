@@ -1,7 +1,7 @@
-"""What every info record can do: plain data, JSON, a table, a picture in text and in a notebook.
+"""What every info record offers: plain data, JSON, a table, and renderings for terminals and notebooks.
 
-A record is a small frozen dataclass. It decides nothing about drawing beyond one table and one plain text, so that
-a widget, a static picture and ``--json`` on the command line all show the same numbers.
+A record is a small frozen dataclass. It decides nothing about drawing beyond one table and one plain text, so that a
+widget, a static picture and ``--json`` on the command line all show the same numbers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas
 
 HTML_ROWS = 40
-"""Rows of a table that a notebook shows before it says how many more there are."""
+"""Rows of a table that a notebook shows; below them it says how many more there are."""
 
 
 class Table(NamedTuple):
@@ -34,14 +34,14 @@ class Table(NamedTuple):
 
 
 class InfoRecord(Charted):
-    """Mixin of the frozen info records. A subclass gives ``title()``, ``table()`` and ``text()``."""
+    """Mixin of the frozen info records. A subclass implements ``title()``, ``table()`` and ``text()``."""
 
     def title(self) -> str:
         """One line that names what the record shows."""
         raise NotImplementedError
 
     def table(self) -> Table:
-        """The record as one table, the source of :meth:`to_frame` and of the notebook rendering."""
+        """The record as one table, from which :meth:`to_frame` and the notebook rendering are made."""
         raise NotImplementedError
 
     def text(self) -> str:
@@ -76,7 +76,7 @@ class InfoRecord(Charted):
 
 
 def plain(value: Any) -> Any:
-    """``value`` with records, workloads, tuples and numpy numbers turned into what ``json.dumps`` accepts."""
+    """``value`` with records, workloads, tuples and numpy numbers converted to types that ``json.dumps`` accepts."""
     if isinstance(value, ConvWorkload):
         return value.spec
     if isinstance(value, InfoRecord):
@@ -120,7 +120,7 @@ def grid_text(top: Sequence[str], left: Sequence[str], cells: Sequence[Sequence[
 
 
 def table_html(title: str, table: Table) -> Markup:
-    """A table as a small HTML fragment without scripts or outside styles, cut after :data:`HTML_ROWS` rows."""
+    """A table as a small HTML fragment without scripts or external styles, cut after :data:`HTML_ROWS` rows."""
     rows = ((_cell(cell) for cell in row) for row in table.rows[:HTML_ROWS])
     left_out = len(table.rows) - HTML_ROWS
     more = element("p", f"... and {left_out} more rows: see .to_frame()") if left_out > 0 else None

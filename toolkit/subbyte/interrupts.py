@@ -1,10 +1,10 @@
 """Ctrl-C on the command line: one line and exit code 130, from the first line of this package to the last.
 
-While a command is still being loaded the process ends at once. Later Ctrl-C is a KeyboardInterrupt, so that what was
-found is printed and processes are ended; but never in the middle of an import, where foreign code would make another
-error of it: there the process ends at once too, or, where results are kept (:func:`keeping`), when the import is done.
-Processes that the package starts are in sessions of their own (:mod:`subbyte.processes`), which Ctrl-C does not reach;
-whoever started them ends them.
+While a command is still being loaded, the process ends at once. After that Ctrl-C raises KeyboardInterrupt, so that
+results found so far are printed and processes are ended. It is never raised in the middle of an import, where foreign
+code would turn it into another error: there the process ends at once too or, where results are kept (:func:`keeping`),
+when the import is done. Processes that the package starts are in sessions of their own (:mod:`subbyte.processes`),
+which Ctrl-C does not reach; whoever started them ends them.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _kept: list[bool] = []
 
 
 def end_at_once() -> None:
-    """From now on Ctrl-C ends this process with one line. Where Ctrl-C is ignored (``nohup``) it stays so."""
+    """From now on Ctrl-C ends this process with one line. Where Ctrl-C is ignored (``nohup``), it stays ignored."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
 
 
 def raise_from_now() -> None:
-    """From now on Ctrl-C is a KeyboardInterrupt, outside of imports; only where :func:`end_at_once` was called."""
+    """From now on Ctrl-C raises KeyboardInterrupt outside imports; only after :func:`end_at_once` was called."""
     if signal.getsignal(signal.SIGINT) is not _end:
         return
     sys.unraisablehook = _unraisable
@@ -41,7 +41,7 @@ def raise_from_now() -> None:
 
 @contextmanager
 def keeping() -> Iterator[None]:
-    """There are results inside that an interruption must not lose."""
+    """Context manager: an interruption must not lose the results of the code inside."""
     _kept.append(True)
     try:
         yield
@@ -50,7 +50,7 @@ def keeping() -> Iterator[None]:
 
 
 def ignore() -> None:
-    """From now on Ctrl-C does nothing: the command is done, only the interpreter still has to end."""
+    """From now on Ctrl-C does nothing: the command is done, and only the interpreter has yet to exit."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -59,7 +59,7 @@ def _end(_number: int, _frame: FrameType | None) -> None:
 
 
 def end() -> NoReturn:
-    """End this process with one line, with ``--json`` one object, past everything that may not be loaded yet."""
+    """End this process with one line (one object with ``--json``), bypassing anything that may not be loaded yet."""
     ignore()
     if "--json" in sys.argv:
         words = [word for word in sys.argv[1:] if not word.startswith("-")]
@@ -73,7 +73,7 @@ def end() -> NoReturn:
 def _write(descriptor: int, text: str) -> None:
     try:
         os.write(descriptor, text.encode())
-    except OSError:  # closed or full: there is nobody to tell
+    except OSError:  # closed or full: nobody can read the message
         return
 
 
@@ -89,7 +89,7 @@ def _raise(_number: int, frame: FrameType | None) -> None:
 
 
 def _unraisable(happened: Any) -> None:
-    """A KeyboardInterrupt that fell into a place that cannot raise, such as ``__del__``, is raised soon after."""
+    """Raise a KeyboardInterrupt again, soon after it fell into a place that cannot raise, such as ``__del__``."""
     if isinstance(happened.exc_value, KeyboardInterrupt):
         signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
     else:

@@ -1,4 +1,4 @@
-"""Whole numbers in texts that people write: one answer to what counts as one."""
+"""Integers in text that people write: one definition of what counts as one."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ MOST_DIGITS = 18
 
 
 def natural(text: str) -> int | None:
-    """The number that a text of 1 to 18 digits 0 to 9 says; None for anything else.
+    """The number that a text of 1 to 18 digits 0 to 9 stands for; None for anything else.
 
-    ``str.isdigit`` takes a superscript two, which ``int`` refuses, and ``int`` refuses thousands of digits.
+    ``str.isdigit`` accepts a superscript two, which ``int`` rejects, and ``int`` rejects thousands of digits.
     """
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS else None

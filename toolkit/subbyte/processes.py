@@ -1,7 +1,7 @@
-"""The one way in which this package starts processes that work for it.
+"""The one way in which this package starts worker processes.
 
-Each is in a session of its own: Ctrl-C of a terminal never reaches it, from its first instruction on, and ending it
-ends what it started along. Whoever started it ends it.
+Each runs in a session of its own: Ctrl-C in a terminal never reaches it, and ending it also ends what it started.
+Whoever started it ends it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 _PATIENCE_S = 10.0
-"""How long a killed process may take to be gone: one inside a driver may take its time."""
+"""Seconds that a killed process may take to exit: one inside a driver can be slow."""
 
 
 def start(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
@@ -28,7 +28,7 @@ def start(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and what it started, at once. Does nothing to one that has ended."""
+    """Kill a process and everything it started, at once. Does nothing to one that has ended."""
     if process.poll() is None:
         with contextlib.suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -37,8 +37,8 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def run_apart(command: Sequence[str]) -> int:
-    """Run a command whose standard output nobody needs and return its exit status; it ends with this process's wait
-    for it, as after Ctrl-C."""
+    """Run a command whose standard output nobody needs and return its exit status. If waiting for it is interrupted,
+    for example by Ctrl-C, the command is ended too."""
     process = start(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     try:
         return process.wait()

@@ -1,8 +1,8 @@
-"""Modules and public names of the version before, under their old names, for one minor version.
+"""Modules and public names of the previous version, kept under their old names for one minor version.
 
-``import subbyte.data`` gives a module whose names come from where they are today, with a DeprecationWarning that says
-where. A package or module with renamed names asks :func:`former_name` for them. Nothing is loaded unless somebody asks
-for an old name.
+``import subbyte.data`` gives a module whose names resolve to where they are today, with a DeprecationWarning that says
+where. A package or module with renamed names calls :func:`former_name` for them. Nothing is loaded unless an old name
+is used.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 
-TYPE_CHECKING = False  # the command line begins with this package: see its __init__
+TYPE_CHECKING = False  # the command line starts with this package: see its __init__
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
@@ -55,7 +55,7 @@ MOVED: dict[str, tuple[str, ...]] = {
         "checked", "describe", "exchange", "exchange.files", "exchange.kernel_tuner", "exchange.rows", "exchange.t4",
         "exchange.tables", "foreign", "landscape", "landscape_file", "landscape_space", "log", "table")},
 }  # fmt: skip
-"""Old module -> the modules that have its names today, in the order in which they are asked; below ``subbyte``."""
+"""Old module -> the modules that have its names today, in the order in which they are searched; below ``subbyte``."""
 
 _MMA = "families.mma.config"
 _WGMMA = "families.wgmma.aliases"
@@ -75,12 +75,12 @@ NAMES: dict[str, tuple[tuple[str, ...], str, str]] = {
     "FINALISTS": (("tune.finals",), "tune.remeasurement.TOP_K", "TOP_K"),
     "warpgroup_space": (("families",), f"{_WGMMA}.warpgroup_space", "space"),
 }  # fmt: skip
-"""Old name -> the modules that had it, where it is found today, what to use in its place; below ``subbyte``."""
+"""Old name -> the modules that had it, where it is found today, what to use instead; below ``subbyte``."""
 
 
 def former_name(module: str, name: str) -> Any:
-    """What a name that ``module`` had in an earlier version is today, with a DeprecationWarning: for the
-    ``__getattr__`` of the module. Raises AttributeError for any other name."""
+    """Today's object for a name that ``module`` had in an earlier version, with a DeprecationWarning: for the module's
+    ``__getattr__``. Raises AttributeError for any other name."""
     modules, place, today = NAMES.get(name, ((), "", ""))
     if module.partition(".")[2] not in modules:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
@@ -90,10 +90,10 @@ def former_name(module: str, name: str) -> Any:
 
 
 class _Renamed:
-    """Finds modules by their old names, where no module of that name is."""
+    """Finds modules by their old names, unless a module of that name exists."""
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> Any:
-        """The module as it was called, None for any other name."""
+        """The spec of the module under its old name; None for any other name."""
         root, _, old = name.partition(".")
         if root != "subbyte" or old not in MOVED:
             return None
@@ -103,7 +103,7 @@ class _Renamed:
         """An ordinary module."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Let it ask for every name where it is now."""
+        """Look up every name where it is now."""
         old = module.__name__.partition(".")[2]
         module.__doc__ = f"{module.__name__} of earlier versions; see {', '.join(_full(old))}."
 
@@ -122,7 +122,7 @@ class _Renamed:
         package, _, last = module.__name__.rpartition(".")
         parent = sys.modules[package]
         function = getattr(parent, last, None) if package == "subbyte" else vars(parent).get(last)
-        if callable(function):  # the import puts the module in its place, as it always did
+        if callable(function):  # the import system puts the module in its place, as it always did
             from subbyte.callable_package import make_callable
 
             make_callable(module.__name__, function)
@@ -133,7 +133,7 @@ def _full(old: str) -> list[str]:
 
 
 def _public(old: str) -> list[str]:
-    """The names that ``from subbyte.data import *`` brings."""
+    """The names that ``from subbyte.data import *`` imports."""
     names = {name for name, (modules, *_) in NAMES.items() if old in modules}
     for place in _full(old):
         home = import_module(place)
@@ -150,6 +150,6 @@ def _warn(old: str, new: str, level: int = 3) -> None:
 
 
 def know_old_names() -> None:
-    """Let old module names be imported."""
+    """Make old module names importable."""
     if not any(isinstance(finder, _Renamed) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Renamed())  # a folder that an update emptied would pass for a package
+        sys.meta_path.insert(0, _Renamed())  # a folder that an update left empty would pass for a package

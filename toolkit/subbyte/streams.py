@@ -11,8 +11,8 @@ from subbyte.errors import NotWritten
 
 
 def say(text: str, end: str = "\n") -> None:
-    """A message on stderr, at once. Where nobody can read it, it is left out: work goes on for the result."""
-    if sys.stderr is None:  # ``print`` would take stdout instead
+    """Write a message to stderr, unbuffered. If nobody can read it, it is dropped: the work goes on for the result."""
+    if sys.stderr is None:  # ``print`` would write to stdout instead
         return
     try:
         print(text, end=end, file=sys.stderr, flush=True)
@@ -21,23 +21,25 @@ def say(text: str, end: str = "\n") -> None:
 
 
 def is_terminal() -> bool:
-    """Whether somebody watches stderr."""
+    """Whether stderr is a terminal."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 
 def put(text: str, end: str = "\n") -> None:
-    """A result on stdout, at once. Raises NotWritten where it cannot be written, BrokenPipeError without a reader."""
+    """Write a result to stdout, unbuffered. Raises NotWritten if it cannot be written, BrokenPipeError without a
+    reader."""
     _try(lambda: print(text, end=end, flush=True))
 
 
 def flush() -> None:
-    """Whatever was printed elsewhere leaves now. Raises as :func:`put`."""
+    """Flush what was printed elsewhere. Raises like :func:`put`."""
     if sys.stdout is not None:
         _try(sys.stdout.flush)
 
 
 def open_closed() -> bool:
-    """Open what was closed at the start, so that no file of ours gets its number. False when stdout was closed."""
+    """Open streams that were closed at the start, so that no file of ours gets their number. False when stdout was
+    closed."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
@@ -48,7 +50,7 @@ def open_closed() -> bool:
     if sys.stdout is None:
         return False
     if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a name that this terminal's encoding lacks
+        sys.stdout.reconfigure(errors="backslashreplace")  # a name that this terminal's encoding cannot represent
     return True
 
 
@@ -66,7 +68,7 @@ def _try(write: Any) -> None:
 
 
 def _abandon(stream: IO[str]) -> None:
-    """Whatever the interpreter flushes at its end must not complain again."""
+    """Keep the interpreter's flush at exit from complaining again."""
     with contextlib.suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())

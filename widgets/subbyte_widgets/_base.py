@@ -1,4 +1,4 @@
-"""What every view has in common: strict keywords, a small repr, errors shown in place, pictures without a kernel."""
+"""What all views share: strict keywords, a short repr, errors shown in place, pictures without a kernel."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from subbyte_widgets._selection import Follower, Selection
 _PAGE = Path(__file__).parent / "page.html"
 _SIGHT = Path(__file__).parent / "sight.js"
 SHELL = Path(__file__).parent / "shell.js"
-"""What the views of one picture share: it comes before a view's own script."""
+"""The script that views with one picture share; it precedes a view's own script."""
 RADIOS = Path(__file__).parent / "radios.js"
-"""Buttons of which one is chosen; the styles beside it are :data:`RADIOS_STYLE`."""
+"""Radio buttons; the styles for them are :data:`RADIOS_STYLE`."""
 RADIOS_STYLE = RADIOS.with_suffix(".css").read_text(encoding="utf-8")
 _END = "export default { render };"
 _SVG_DATA = "data:image/svg+xml;base64,"
@@ -34,11 +34,12 @@ _ONLY_LIVE = re.compile(r' data-[\w-]+="[^"]*"| tabindex="0"|<title>[^<]*</title
 
 
 _WORTH_PACKING = 1000
-"""Characters of JSON from which on a value is packed."""
+"""A value with at least this many characters of JSON is packed."""
 
 
 def packed(value: Any, _widget: Any = None) -> Any:
-    """``value`` as it travels to the browser: deflated JSON in base64 behind a mark, or itself when it is short."""
+    """``value`` as it is sent to the browser: deflated JSON in base64 after a marker, or the value itself if it is
+    short."""
     text = json.dumps(value, separators=(",", ":"))
     if len(text) < _WORTH_PACKING:
         return value
@@ -46,14 +47,14 @@ def packed(value: Any, _widget: Any = None) -> Any:
 
 
 def unpacked(value: Any) -> Any:
-    """What :func:`packed` was given."""
+    """The inverse of :func:`packed`."""
     if not isinstance(value, str) or not value.startswith("deflate,"):
         return value
     return json.loads(zlib.decompress(base64.b64decode(value.removeprefix("deflate,"))))
 
 
 PACKED: dict[str, Any] = {"sync": True, "to_json": packed, "packed": True}
-"""Tags of a trait that only the kernel writes and that is large: it travels packed, and is unpacked around the view."""
+"""Tags for a large trait that only the kernel writes: it is sent packed and unpacked before the view sees it."""
 
 
 def script(*files: Path) -> str:
@@ -62,7 +63,7 @@ def script(*files: Path) -> str:
 
 
 def refuse_unknown(cls: type[traitlets.HasTraits], given: dict[str, Any]) -> None:
-    """Raise InvalidInput for a keyword that is not a public trait of ``cls`` (traitlets would take it silently)."""
+    """Raise InvalidInput for a keyword that is not a public trait of ``cls`` (traitlets would silently accept it)."""
     known = [name for name in cls.class_trait_names() if not name.startswith("_")]
     for name in given:
         if name not in known:
@@ -70,9 +71,9 @@ def refuse_unknown(cls: type[traitlets.HasTraits], given: dict[str, Any]) -> Non
 
 
 def refuse_outside(view: Any, given: Mapping[str, Any], shown: Mapping[str, Any] | None = None) -> None:
-    """Raise InvalidInput for a number among the options ``given`` that the view had to bring into its range.
+    """Raise InvalidInput for a number among the options ``given`` that the view had to clamp to its range.
 
-    ``shown`` is what is drawn, by name; the traits themselves unless it is given. An empty view keeps all.
+    ``shown`` is what is drawn, by name; by default the traits themselves. An empty view accepts any number.
     """
     for name, value in given.items():
         taken = getattr(view, name) if shown is None else shown[name]
@@ -82,7 +83,8 @@ def refuse_outside(view: Any, given: Mapping[str, Any], shown: Mapping[str, Any]
 
 
 class Displayed:
-    """Adds to a widget what a page without a kernel can show, and keeps it up to date in the notebook's file."""
+    """Adds to a widget a static picture for pages without a kernel, and keeps the one in the notebook's file up to
+    date."""
 
     _saved: DisplayHandle | None = None
 
@@ -104,7 +106,7 @@ class Displayed:
         displayed(self)
 
     def save_picture(self) -> None:
-        """Renew what the notebook's file keeps of this view, after it has changed. Call it from a cell."""
+        """Update the picture of this view in the notebook's file, after it has changed. Call it from a cell."""
         if self._saved is not None:
             data, metadata = self._repr_mimebundle_()
             self._saved.update(data, metadata=metadata, raw=True)
@@ -118,11 +120,12 @@ class StaticPicture(Displayed):
     note: Any = ""
 
     def to_svg(self) -> str:
-        """The present state as a stand-alone SVG picture."""
+        """The current state as a self-contained SVG picture."""
         raise NotImplementedError
 
     def static(self) -> dict[str, str]:
-        """The picture as an image in HTML. It travels with each display, so it holds nothing that only a page uses."""
+        """The picture as an image in HTML. It is sent with each display, so it contains nothing that only a live page
+        uses."""
         svg = _ONLY_LIVE.sub("", self.to_svg())
         encoded = base64.b64encode(svg.encode()).decode()
         # An image, not inline SVG: the styles of a saved picture must not reach the live one on the same page.
@@ -144,9 +147,9 @@ def _packed_traits(cls: type) -> list[str]:
 
 
 class View(StaticPicture, Follower, anywidget.AnyWidget):
-    """Base of the drawn views. The state lives in traits; the browser may write only those its docstring names.
+    """Base of the drawn views. The state is in traits; the browser may write only those that the docstring names.
 
-    With a ``selection`` a view shows what is selected there; one that nothing else names waits for its first sight.
+    With a ``selection``, a view shows what is selected there; one without other input waits until it is first visible.
     """
 
     error = traitlets.Unicode("", help="One sentence shown in place of the picture; empty when all is well").tag(
@@ -161,7 +164,7 @@ class View(StaticPicture, Follower, anywidget.AnyWidget):
     in_sight = traitlets.Bool(False, help="Whether a browser shows the view; the browser says so").tag(sync=True)
     waiting = traitlets.Bool(False, help="The kernel works on what the view shows next").tag(sync=True)
     slow = False
-    """Whether following takes so long that the view should be seen to wait."""
+    """Whether following takes so long that the view should show a waiting state."""
     _state_in_page: tuple[str, ...] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -195,7 +198,7 @@ class View(StaticPicture, Follower, anywidget.AnyWidget):
         return f"<{type(self).__name__}: {self.error or self.alternative or 'empty'}>"
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """A page with this view in it, alive without a kernel and without a network; also written to ``path``."""
+        """A page with this view in it, live without a kernel or a network; also written to ``path``."""
         self.catch_up()
         state = self.get_state(["error", "note", "alternative", *self._state_in_page])
         page = Template(_PAGE.read_text(encoding="utf-8")).substitute(
@@ -211,7 +214,7 @@ class View(StaticPicture, Follower, anywidget.AnyWidget):
 
 
 class Panel(StaticPicture, Follower, ipywidgets.VBox):
-    """A view with its controls above it, shown as one object so that the static picture survives.
+    """A view with its controls above it, displayed as one object so that the static picture is kept.
 
     ``view`` is set before ``super().__init__`` is called. With a ``selection``, the controls follow it too.
     """
@@ -226,7 +229,7 @@ class Panel(StaticPicture, Follower, ipywidgets.VBox):
 
     @property
     def in_sight(self) -> bool:
-        """Whether a browser shows the view."""
+        """Whether a browser currently shows the view."""
         return self.view.in_sight
 
     @property

@@ -1,9 +1,10 @@
-"""Answering the browser while a cell runs: Stop must not wait for the cell that waits.
+"""Answers the browser while a cell is running: Stop must not wait for the cell that waits.
 
-ipykernel 7.4 hands what the browser says of a widget to the shell that spoke to the browser last. A study in a thread
-speaks for the running cell, so that Stop would queue behind the very ``wait()`` it is to end. JupyterLab, in turn,
-sends nothing more of a view before its message before was answered: one word said too early holds up all that follow.
-So all messages of a view that can stop something are answered in a shell of their own, beside the one that runs cells.
+ipykernel 7.4 passes a widget's browser messages to the shell that last talked to the browser. A study in a thread talks
+on behalf of the running cell, so that Stop would queue behind the very ``wait()`` that it is meant to end. JupyterLab,
+in turn, sends no further message of a view until the previous one has been answered: one message sent too early blocks
+all that follow. So all messages of a view that can stop something are answered in a shell of their own, in parallel to
+the one that runs cells.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ _shells: dict[int, str] = {}
 
 
 class Stoppable(traitlets.HasTraits):
-    """Adds to a view of running studies that it is answered while a cell runs too, in a thread of its own, and that
-    closing it ends what it has started: nothing could stop that any more."""
+    """Lets a view of running studies respond while a cell is running, in a thread of its own. Closing the view ends the
+    studies that it started, since nothing else could stop them."""
 
     running: Any
     stop_requested: Any
 
     def close(self) -> None:
-        """Remove the view from every page; what it has started ends after the measurement in flight."""
+        """Remove the view from every page; what it started ends after the measurement in flight."""
         if self.running:
             self.stop_requested = True
         super().close()  # type: ignore[misc]
@@ -38,9 +39,9 @@ class Stoppable(traitlets.HasTraits):
 
 
 def beside() -> str | None:
-    """The name of the shell that answers; None where the kernel has no shells beside its own.
+    """The name of the shell that answers; None if the kernel has no additional shells.
 
-    Called where ipykernel reads the browser's messages, in the one thread that may begin a shell.
+    Called where ipykernel reads the browser's messages, in the only thread that may start a shell.
     """
     from ipykernel.kernelbase import Kernel
 

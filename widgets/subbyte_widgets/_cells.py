@@ -1,4 +1,4 @@
-"""What a cell showed before it was run again is closed: its output is gone, and open widgets are kept for ever."""
+"""Closes what a cell displayed before it was run again: its output is gone, and open widgets would be kept forever."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _shown: dict[str, tuple[str, list[Any]]] = {}
 
 
 def running_cell() -> tuple[str, str]:
-    """Which cell is running, and which run of it this is; empty where the page does not say, as in scripts."""
+    """Which cell is running, and which run of it this is; empty if the page does not say, as in scripts."""
     kernel = getattr(get_ipython(), "kernel", None)
     if kernel is None:
         return "", ""

@@ -1,4 +1,4 @@
-"""Sliders go to the nearest value that can be drawn, the view says so, and its picture stays."""
+"""Sliders go to the nearest value that can be drawn; the view says so, and its picture stays."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from subbyte.errors import SubbyteError
 
 
 def clamped(change: Any, draw: Callable[[int], None]) -> tuple[int, str]:
-    """Draw with the number that a control was moved to, else with the nearest one on the way back to where it was.
+    """Draw with a control's new number, or with the nearest possible one on the way back to its old number.
 
     ``change`` is the control's; ``draw(value)`` raises SubbyteError for a value that it cannot draw. Returns the value
-    that is drawn, and what to say: why it is another than what was asked, else nothing. Raises the refusal where
-    nothing on the way can be drawn.
+    that is drawn, and the reason if it is not the requested one, else nothing. Raises the error if no value on the way
+    can be drawn.
     """
     asked, before = change.new, change.old
     try:

@@ -10,18 +10,18 @@ from subbyte.families.shared.listing import LineAccess, Listing
 
 Run = list[int | None]
 _REGISTERS = re.compile(r"(\w+)\[(\d+)\](?:, \1\[\d+\]){3,}")
-"""Four or more elements of one array in a row, as the sums of a wgmma are: 64 of them would fill the whole pane."""
+"""Four or more consecutive elements of one array, such as the sums of a wgmma: 64 of them would fill the whole pane."""
 
 
 def example_data(listing: Listing, shown: str, idle: str = "") -> dict[str, Any]:
-    """The same of an example, for a picture that is drawn of no kernel or of another one: ``shown`` says of what."""
+    """The same for an example, if the picture has no kernel or another kernel; ``shown`` says which example."""
     head = f"Lines of an example kernel, {listing.kernel}, built and run once. The picture is of {shown}."
     return {**code_data(listing, idle), "head": head}
 
 
 def code_data(listing: Listing, idle: str = "") -> dict[str, Any]:
-    """Lines and accesses of the kernel that is drawn; equal accesses are sent once, ``of`` says which one each step is.
-    ``idle`` is said where the lit line does nothing that a trace has."""
+    """Lines and accesses of the kernel that is drawn; equal accesses are sent once, ``of`` says which one each step
+    uses. ``idle`` is shown if the highlighted line does nothing that a trace records."""
     known: dict[LineAccess, int] = {}
     of = [known.setdefault(access, len(known)) for access in listing.accesses]
     accesses = [{**_access(access), "times": of.count(number)} for access, number in known.items()]
@@ -33,7 +33,8 @@ def code_data(listing: Listing, idle: str = "") -> dict[str, Any]:
 
 
 def folded(line: str) -> str:
-    """The line with neighbouring registers in a row (``a[0], a[1], a[2], a[3]``) as their ends, dots between."""
+    """The line with runs of consecutive registers (``a[0], a[1], a[2], a[3]``) shortened to their ends with dots
+    between."""
 
     def ends(found: re.Match[str]) -> str:
         places = [int(one) for one in re.findall(r"\[(\d+)\]", found[0])]

@@ -1,4 +1,4 @@
-"""What a view is given must be what it draws; anything else is refused in words that lead on."""
+"""Checks that a view was given what it draws; anything else is rejected with a message that says what to give."""
 
 from __future__ import annotations
 

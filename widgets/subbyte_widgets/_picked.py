@@ -1,4 +1,4 @@
-"""Views of one record in several pictures, in which things are chosen and told of: all of it in the browser."""
+"""Views of one record in several pictures, in which parts can be chosen and are explained, all in the browser."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCRIPTS = (RADIOS, SHELL, Path(__file__).parent / "pick.js")
 
 
 class Picker(View):
-    """Base of these views: ``variant`` names a picture, ``chosen`` is a number among the things in it, -1 for none."""
+    """Base of these views: ``variant`` names a picture, ``chosen`` is the index of a part of it, -1 for none."""
 
     _state_in_page = ("data", "chosen", "variant")
 
@@ -24,13 +24,13 @@ class Picker(View):
     chosen = traitlets.Int(-1, help="The thing that is told of, -1 for none").tag(sync=True)
     variant = traitlets.Unicode("", help="Which picture is shown").tag(sync=True)
     what: str | Mapping[str, str] = ""
-    """The record in words, before what is said of the chosen thing; or that of each picture."""
+    """The record in words, before the sentence for the chosen part; or one text for each picture."""
 
     def fill(self, word: str, pictures: Mapping[str, str], says: Sequence[str] | Mapping[str, Sequence[str]],
              whole: str | Mapping[str, str], what: str | Mapping[str, str], row: int = 1) -> None:  # fmt: skip
-        """Show other pictures: an svg by name, a sentence for each thing, one of all of them.
+        """Show other pictures: an svg by name, a sentence for each part, and one for the whole.
 
-        Where each picture has things of its own, ``says``, ``whole`` and ``what`` are given by picture.
+        If each picture has parts of its own, ``says``, ``whole`` and ``what`` are given by picture.
         """
         with self.hold_sync():
             self.what, self.error = what, ""
@@ -51,7 +51,7 @@ class Picker(View):
         return found[self.variant] if isinstance(found, dict) else found
 
     def drawn(self) -> str:
-        """The picture that is shown, with the chosen thing marked."""
+        """The current picture, with the chosen part marked."""
         raise NotImplementedError
 
     @traitlets.validate("chosen")
@@ -78,7 +78,7 @@ class Picker(View):
             self._say(None)
 
     def to_svg(self) -> str:
-        """The picture that is shown, standing alone."""
+        """The current picture, self-contained."""
         self.catch_up()
         if self.error or not self.data:
             return sentence_svg(self.error or "nothing to draw yet")

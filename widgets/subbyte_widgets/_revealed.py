@@ -1,6 +1,6 @@
-"""Step-through views whose picture is whole from the beginning: a step shows more of it, a place fills its rows anew.
+"""Step-through views whose picture is complete from the start: a step reveals more of it, a place refills its rows.
 
-``reveal.js`` does in the browser what these functions do for a picture that stands alone.
+``reveal.js`` does in the browser what these functions do for a self-contained picture.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ MOST_BYTES = 1_500_000
 
 @dataclass(frozen=True)
 class Place:
-    """What one place puts into the rows of the picture, bits as one text, and what sentences take from it beside.
+    """The contents of the picture's rows for one place, bits as one text, and the words that sentences use.
 
-    The row ``a&b`` is of the bits that are set in both rows, a and b.
+    The row ``a&b`` has the bits that are set in both rows, a and b.
     """
 
     rows: Mapping[str, Sequence[str]]
@@ -51,7 +51,7 @@ class Place:
 
 
 def part(content: Iterable[str], step: int, first: int, last: int | None = None) -> str:
-    """A part of the picture that is seen from step ``first`` on, to step ``last``."""
+    """A part of the picture that is visible from step ``first`` to step ``last``."""
     hidden = step < first or (last is not None and step > last)
     class_ = "later" if hidden else "now" if 0 < first == step else "done"
     return element("g", content, class_=class_, data_from=first, data_until=last)
@@ -128,9 +128,9 @@ class Revealed:
 
 
 class Revealer(Stepper):
-    """Base of these views: ``place`` is a number among the places of the data; up and down arrow keys choose it.
+    """Base of these views: ``place`` is an index into the places of the data; up and down arrow keys choose it.
 
-    With several pictures ``variant`` is the name of the one that is shown; buttons above the picture choose it.
+    With several pictures, ``variant`` is the name of the current one; buttons above the picture choose it.
     """
 
     _state_in_page = ("data", "step", "place", "variant")
@@ -139,11 +139,11 @@ class Revealer(Stepper):
     variant = traitlets.Unicode("", help="Which of several pictures is shown").tag(sync=True)
 
     def fill(self, svg: str, sentences: Sequence[str], places: Sequence[Place], stops: Sequence[int], far: int) -> None:
-        """Show other data. Raises InvalidInput when that is more than a browser should be given."""
+        """Show other data. Raises InvalidInput if they are too much for a browser."""
         self._take(Revealed(svg, sentences, places, stops, far).plain(), "")
 
     def fill_variants(self, word: str, variants: Mapping[str, Revealed]) -> None:
-        """Show several pictures, one at a time; ``word`` stands before their names. Raises InvalidInput as above."""
+        """Show several pictures, one at a time; ``word`` precedes their names. Raises InvalidInput as above."""
         sets = {name: one.plain() for name, one in variants.items()}
         kept = self.variant if self.variant in sets else next(iter(sets))
         self._take({"sets": sets, "word": word}, kept)

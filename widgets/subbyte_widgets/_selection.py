@@ -1,4 +1,4 @@
-"""What all views show together: a workload, a configuration and a trial, and how views follow them."""
+"""What all views show together: a workload, a configuration and a trial; and how views follow them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FIRST = "resnet50.stage2@8"
 
 @dataclass(frozen=True)
 class Choice:
-    """A selection at one moment: what a view is asked to show. An empty ``configuration`` means the best known."""
+    """A selection at one moment: what a view is asked to show. An empty ``configuration`` means the best known one."""
 
     workload_text: str
     configuration: str
@@ -38,16 +38,16 @@ class Choice:
 
     @property
     def config(self) -> Any:
-        """The configuration, of any family: of all the one that ``subbyte.compile`` tries first, when none is named.
-        Raises Unsupported when there is none."""
+        """The configuration, of any family: by default the one that ``subbyte.compile`` tries first. Raises Unsupported
+        if there is none."""
         named = self.configuration
         return config_from_key(named) if named else best_known(self.workload, self.arch)[0]
 
     def config_for(self, record: type[InfoRecord]) -> tuple[Any, str]:
-        """The configuration for a view that draws ``record``, and what that view says of it.
+        """The configuration for a view that draws ``record``, and what that view says about it.
 
-        When none is named, that is the best known of a family whose kernels are shown so; empty words where it is the
-        best known of all. Raises Unsupported for a named configuration of another family, and when there is none.
+        By default it is the best known one of a family whose kernels can be shown like this; the words are empty if it
+        is the best known of all. Raises Unsupported for a named configuration of another family, and if there is none.
         """
         shown = tuple(family for family in families().values() if shows(family.plain, record))
         if self.configuration:
@@ -67,19 +67,19 @@ class Choice:
 
 
 class _Text(traitlets.Unicode):
-    """Text that names something; an object it names is taken too and written as its text."""
+    """Text that names something; the named object itself is accepted too and stored as its text."""
 
     def __init__(self, write: Callable[[Any], str], **options: Any) -> None:
         super().__init__(**options)
         self._write = write
 
     def validate(self, obj: Any, value: Any) -> str:
-        """The text, once it was read. Raises InvalidInput when it means nothing."""
+        """The text, after it was parsed. Raises InvalidInput if it cannot be parsed."""
         return self._write(value)
 
 
 def workload_text(given: ConvWorkload | str) -> str:
-    """The text that names a workload; one that was given is kept. Raises InvalidInput when it means nothing."""
+    """The text that names a workload; text is kept as given. Raises InvalidInput if it cannot be parsed."""
     found = parse_workload(given)
     if isinstance(given, str):
         return given
@@ -90,7 +90,7 @@ def workload_text(given: ConvWorkload | str) -> str:
 
 
 def configuration_text(given: Configuration | Mapping[str, Any] | str | None) -> str:
-    """The key of a configuration, empty for none; text is kept. Raises InvalidInput when it means nothing."""
+    """The key of a configuration, empty for none; text is kept as given. Raises InvalidInput if it cannot be parsed."""
     if isinstance(given, str):
         if given.strip():
             config_from_key(given)
@@ -112,15 +112,16 @@ def _only_parts(given: Mapping[str, Any]) -> None:
 class Selection(ipywidgets.Widget):
     """One selection that any number of views follow: ``View(..., selection=s)`` or ``s.attach(view)``.
 
-    ``workload`` and ``configuration`` are texts (a name or a spec; the key of a configuration of any family, empty
-    for the best known), so that menus, text fields and ``jslink`` fit; a ConvWorkload, a configuration, or a dict is
-    taken too. Views that cannot show kernels of the selected configuration's family say so.
-    ``trial`` is the place of a trial in the study that a monitor shows, -1 for none; ``arch`` is what kernels are built
-    for. Text that means nothing raises InvalidInput; when it comes from a browser, ``error`` says so and the selection
-    stays.
+    ``workload`` and ``configuration`` are texts (a name or a spec; the key of a configuration of any family, empty for
+    the best known), so that they work with menus, text fields and ``jslink``; a ConvWorkload, a configuration, or a
+    dict is accepted too. Views that cannot show kernels of the selected configuration's family say so. ``trial`` is the
+    index of a trial in the study that a monitor shows, -1 for none; ``arch`` is the architecture that kernels are built
+    for. Text that cannot be parsed raises InvalidInput; if it comes from a browser, ``error`` says so and the selection
+    does not change.
 
-    Views that no browser shows compute nothing; they catch up when they come into sight or when their picture is asked
-    for, and with :meth:`settle`. Of many quick changes each view draws the ones it has time for, and always the last.
+    Views that no browser shows compute nothing; they catch up when they become visible, when their picture is asked
+    for, and with :meth:`settle`. After many quick changes each view draws those it has time for, and always the last
+    one.
     """
 
     workload = _Text(workload_text, default_value=FIRST, help="Name or spec").tag(sync=True)
@@ -143,13 +144,13 @@ class Selection(ipywidgets.Widget):
 
     @property
     def config(self) -> Any:
-        """The selected configuration, of any family; the best known when none is named."""
+        """The selected configuration, of any family; the best known one by default."""
         return self.now.config
 
     def choose(self, **parts: Any) -> None:
         """Change several of ``workload``, ``configuration``, ``trial`` and ``arch`` at once: views see only the result.
 
-        None leaves a part as it is, an empty ``configuration`` is the best known. Raises InvalidInput.
+        None leaves a part unchanged; an empty ``configuration`` means the best known one. Raises InvalidInput.
         """
         _only_parts(parts)
         with self.hold_trait_notifications():
@@ -162,16 +163,16 @@ class Selection(ipywidgets.Widget):
         view.selection = self
 
     def detach(self, view: Follower) -> None:
-        """Let ``view`` stay as it is."""
+        """Stop ``view`` from following; it keeps what it shows."""
         view.selection = None
 
     def settle(self) -> None:
-        """Bring every view up to date, shown or not, before this returns."""
+        """Bring every view up to date, visible or not, before this returns."""
         for view in tuple(self._followers):
             view.catch_up()
 
     def set_state(self, sync_data: dict[str, Any]) -> None:
-        """Take what a browser wrote; what means nothing is said in ``error``."""
+        """Apply what a browser wrote; values that cannot be parsed are reported in ``error``."""
         try:
             super().set_state(sync_data)
             self.error = ""
@@ -188,7 +189,7 @@ class Selection(ipywidgets.Widget):
             self.wake()
 
     def add(self, view: Follower) -> None:
-        """Called by a view that begins to follow."""
+        """Called by a view that starts to follow."""
         with self._lock:
             if all(known is not view for known in self._followers):
                 self._followers.append(view)
@@ -197,19 +198,19 @@ class Selection(ipywidgets.Widget):
         self.wake()
 
     def remove(self, view: Follower) -> None:
-        """Called by a view that follows no longer."""
+        """Called by a view that stops following."""
         with self._lock:
             self._followers = [known for known in self._followers if known is not view]
 
     def wake(self) -> None:
-        """Let the views in sight that are behind catch up, in a thread that ends with them."""
+        """Let the visible views that are out of date catch up, in a thread that ends with them."""
         with self._lock:
             if self._worker is None and self._next() is not None:
                 self._worker = threading.Thread(target=self._work, name="subbyte-selection", daemon=True)
                 self._worker.start()
 
     def _next(self) -> Follower | None:
-        """The view that is behind for longest, so that none starves while the selection moves."""
+        """The view that has been out of date for the longest time, so that none starves while the selection changes."""
         behind = [view for view in self._followers if view.is_behind and view.in_sight and not view.follows_at_once]
         return min(behind, key=lambda view: view.turn) if behind else None
 
@@ -231,7 +232,7 @@ _turns = iter(range(1 << 62))
 
 
 class Follower(traitlets.HasTraits):
-    """Adds ``selection`` to a view. Such a view has ``turn_to(choice)``, which shows what is selected."""
+    """Adds ``selection`` to a view. Such a view implements ``turn_to(choice)``, which shows what is selected."""
 
     selection = traitlets.Instance(Selection, allow_none=True, help="What the view follows")
     error: Any
@@ -246,7 +247,7 @@ class Follower(traitlets.HasTraits):
     _said = ""
 
     def turn_to(self, choice: Choice) -> None:
-        """Show ``choice``; known reasons against it are said in ``error``. May run in a thread of its own."""
+        """Show ``choice``; a known reason why it cannot be shown goes to ``error``. May run in a thread of its own."""
         raise NotImplementedError
 
     @property
@@ -255,7 +256,7 @@ class Follower(traitlets.HasTraits):
         return self.selection is not None and self._shown != self.selection.now
 
     def catch_up(self) -> None:
-        """Show what is selected. Whatever goes wrong is said in the view."""
+        """Show what is selected. Anything that goes wrong is reported in the view."""
         with self.__dict__.setdefault("_following", threading.RLock()):
             if self.selection is None or not (self.is_behind or self.follows_at_once):
                 return
@@ -278,13 +279,13 @@ class Follower(traitlets.HasTraits):
                 self._wait(False)
 
     def open(self) -> None:
-        """Show the view again after it was closed: it goes on following."""
+        """Reopen the view after it was closed; it continues to follow."""
         super().open()  # type: ignore[misc]
         if self.selection is not None:
             self.selection.add(self)
 
     def close(self) -> None:
-        """Remove the view from every page; it follows no longer."""
+        """Remove the view from every page; it stops following."""
         if self.selection is not None:
             self.selection.remove(self)
         super().close()  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""What the step-through views share: all steps go to the browser once, there a player walks through them."""
+"""What the step-through views share: all steps are sent to the browser once, and a player there walks through them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def style(folder: Path, *, code: bool = False, name: str = "view.css") -> str:
 class Stepper(View):
     """Base of the step-through views. ``step`` counts the steps done, from 0 (none) to :attr:`steps` (all of them).
 
-    The browser writes ``step`` and what the view's own docstring names; everything it draws from is in ``data``.
+    The browser writes ``step`` and the traits that the view's own docstring names; everything it draws is in ``data``.
     """
 
     data = traitlets.Dict({}, help="Everything the browser draws from, sent once").tag(**PACKED)

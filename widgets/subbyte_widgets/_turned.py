@@ -1,4 +1,5 @@
-"""Views of several pictures, one of them shown: a slider and the arrow keys turn to others, in the browser alone."""
+"""Views of several pictures, one shown at a time: a slider and the arrow keys switch between them, in the browser
+only."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ SCRIPTS = (SHELL, ROOT / "turn.js")
 
 
 class Page(NamedTuple):
-    """One of the pictures: its SVG, what the slider says of it, and the sentence below."""
+    """One of the pictures: its SVG, its slider label, and the sentence below."""
 
     svg: str
     label: str
@@ -39,7 +40,7 @@ def panel_svg(content: Sequence[str], size: tuple[float, float], class_: str, la
 
 
 class Turner(View):
-    """Base of these views: ``chosen`` is a number among the pictures."""
+    """Base of these views: ``chosen`` is the index of a picture."""
 
     _state_in_page = ("data", "chosen")
 
@@ -66,7 +67,7 @@ class Turner(View):
             self.alternative = f"{self.what} {self.data[self.chosen]['say']}"
 
     def to_svg(self) -> str:
-        """The picture that is shown, standing alone."""
+        """The current picture, self-contained."""
         self.catch_up()
         if self.error or not self.data:
             return sentence_svg(self.error or "nothing to draw yet")

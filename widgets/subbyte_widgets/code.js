@@ -15,16 +15,19 @@ function span([value, step, count], from) {
   return [lanes, `byte${count === 1 || !step ? "" : "s"} ${bytes}${count > 1 && step ? `, ${step} apart` : ""}`];
 }
 
-// What each memory's lanes do, run by run.
+// What each memory's lanes do: of many runs of lanes the first, and what all of them touch.
 function runsInWords(access) {
   const found = [];
   for (const memory of ["global", "shared"]) {
     let from = 0;
-    for (const run of access[memory]) {
-      const [lanes, bytes] = span(run, from);
-      if (bytes) found.push(`${memory}: ${lanes}, ${bytes}`);
-      from += run[2];
+    const runs = [];
+    for (const [value, step, count] of access[memory]) {
+      if (value !== null) runs.push({ words: span([value, step, count], from).join(", "), ends: [value, value + step * (count - 1)] });
+      from += count;
     }
+    found.push(...runs.slice(0, runs.length > 2 ? 1 : 2).map(({ words }) => `${memory}: ${words}`));
+    const [least, most] = [Math.min, Math.max].map((end) => end(...runs.flatMap(({ ends }) => ends)).toLocaleString("en"));
+    if (runs.length > 2) found.push(`and ${runs.length - 1} more runs of lanes, all in bytes ${least} to ${most}`);
   }
   return found;
 }

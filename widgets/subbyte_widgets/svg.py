@@ -1,4 +1,4 @@
-"""Small pieces for writing SVG text: escaping, the colours, and the style of pictures that stand alone."""
+"""Helpers for writing SVG text: escaping, the colours, and the style of self-contained pictures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from subbyte.html import attribute
 from subbyte.html import text as escaped
 
 OKABE_ITO = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7")
-"""Six colours told apart with every common colour blindness (yellow and black left out: they vanish on a theme)."""
+"""Six colours that are distinguishable with every common colour blindness (yellow and black left out: they vanish on a
+theme)."""
 
 INK = ("#ffffff", "#111111", "#111111", "#111111", "#111111", "#111111")
 """The text colour with the best contrast on each of them."""
@@ -33,12 +34,12 @@ def text(x: float, y: float, words: object, class_: str = "t", **attributes: obj
 
 
 def title(words: object) -> str:
-    """What is said of an element that is pointed at; it is the first one inside it."""
+    """The tooltip of an element; it is the element's first child."""
     return element("title", escaped(words, quotes=False))
 
 
 def standalone(svg: str, style: str | Path) -> str:
-    """``svg`` with its style inside, theme variables replaced by their light values, on a white ground."""
+    """``svg`` with its style included, theme variables replaced by their light values, on a white background."""
     css = style.read_text(encoding="utf-8") if isinstance(style, Path) else style
     css = _THEME.sub(lambda found: found[2].strip(), css)
     opening, rest = svg.split(">", 1)

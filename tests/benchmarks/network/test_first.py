@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.network import first, times, tries
+import subbyte
+from benchmarks.network import first, parts, times, tries
 from benchmarks.network.heldout import drawn
+from benchmarks.shared.command import RESULTS
 from subbyte.device.arch import arch
+from subbyte.families.mma.config import MmaConfig
 from subbyte.families.wgmma import batches, first_choices
+from subbyte.gpu.telemetry import Snapshot
+from subbyte.kernel import Kernel
+from subbyte.kernel.build import make_plan
+from subbyte.kernel.split import SplitKernel
 
 ARCH = arch("sm_90a")
 
@@ -75,3 +84,44 @@ def test_seconds_and_what_was_stored_are_recorded(tmp_path, monkeypatch):
         "wgs-tw4", [], "predicted", {"name": "GPU A"},
     )  # fmt: skip
     assert layer["seconds"] >= 0
+
+
+BATCH = subbyte.workload("n13h2w3c16k16r1s1p0")
+
+
+def launches(output):
+    """13 images as 8 and 5."""
+    sizes = (replace(BATCH, n=8), replace(BATCH, n=5))
+    made = [Kernel(make_plan(one, MmaConfig(blk_col_warps=1), ARCH, output, None, "fixed")) for one in sizes]
+    return SplitKernel.joining(BATCH, made, "two launches")
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_two_launches_are_compared_and_recorded(tmp_path, monkeypatch, capsys, wrong):
+    """Planted: one element of what ``run`` gives is off, which is not what the reference and the device say."""
+    run = SplitKernel.run
+
+    def off(self, *args):
+        values = run(self, *args)
+        values[3, 1, 0, 2] += wrong
+        return values
+
+    timing = SimpleNamespace(microseconds=5.0, samples=(5.0,), cold_microseconds=6.0, cold_samples=(6.0,),
+                             before=Snapshot(1980), after=Snapshot(1980), date="2026-11-27T00:00:00+00:00")  # fmt: skip
+    monkeypatch.setattr(parts, "detect", lambda: [SimpleNamespace(to_dict=lambda: {"name": "GPU A"})])
+    monkeypatch.setattr(parts.subbyte, "compile", lambda layer, output: launches(output))
+    monkeypatch.setattr(SplitKernel, "run", off)
+    monkeypatch.setattr(SplitKernel, "time", lambda self: timing)
+    monkeypatch.setattr(parts, "measured", partial(parts.measured, device="emulator"))
+    monkeypatch.setattr(parts.os, "environ", dict(parts.os.environ))
+    out = tmp_path / "parts.json"
+    assert parts.main([str(out), BATCH.spec]) == wrong
+    found = json.loads(out.read_text())
+    former = json.loads((RESULTS / "warpgroup/parts-h100-2026-11-27.json").read_text())
+    assert found.keys() == former.keys()
+    for output in ("int32", "int4"):
+        one = found["layers"][0][output]
+        assert one.keys() == former["layers"][0]["int32"].keys()
+        assert (one["equals_reference"], one["run_equals_on_device"]) == (not wrong, not wrong)
+        assert [label for label, _ in one["parts"]] == ["n8h2w3c16k16r1s1p0", "n5h2w3c16k16r1s1p0"]
+    assert "int4: 2 launches, 5.00 us" in capsys.readouterr().out

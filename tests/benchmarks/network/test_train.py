@@ -21,6 +21,20 @@ from subbyte.records.result import Measured
 from subbyte.workload import workload
 
 PUBLISHED = [
+    "n2h7w17c56k520r4s4p2",
+    "n2h173w110c104k856r2s2p1",
+    "n139h11w83c544k16r5s5p2u2",
+    "n18h78w43c112k40r4s4p0u2",
+    "n3h18w28c24k216r7s7p3",
+    "n26h9w11c264k120r1s1p0",
+    "n4h121w14c56k208r1s1p0u2",
+    "n14h99w37c368k144r6s6p0u2",
+    "n1h30w147c40k24r6s6p0u2",
+    "n3h54w13c16k160r1s1p0u2",
+    "n99h19w8c112k48r3s3p1",
+    "n40h27w8c776k104r4s4p0",
+]
+FORMER = [
     "n103h96w157c240k24r1s1p0u2",
     "n41h90w7c944k24r6s6p0",
     "n75h18w35c56k832r1s1p0u2",
@@ -57,7 +71,8 @@ def record(tmp_path_factory):
 def test_the_layers_are_those_that_were_published():
     assert [one.spec for one in heldout.drawn()] == PUBLISHED
     assert all(one.macs <= heldout.MOST_MACS for one in heldout.drawn())
-    assert heldout.is_held_out(replace(workload(PUBLISHED[3]), n=8))
+    assert [one.spec for one in heldout.drawn(heldout.FORMER_SEED)] == FORMER
+    assert all(heldout.is_held_out(replace(workload(spec), n=8)) for spec in (*PUBLISHED, *FORMER))
     assert not heldout.is_held_out(workload("resnet50.stage2@40"))
 
 
@@ -76,13 +91,14 @@ def test_defaults_are_judged_by_the_mean_and_the_worst(tmp_path, capsys):
 
 def test_a_record_with_a_layer_that_is_held_out_is_refused(record, tmp_path, capsys):
     data = json.loads(record.read_text())
-    variant = replace(workload(PUBLISHED[9]), n=8).spec
-    data["kernels"].append({"cell": variant, "config": "wgp-tw14-tr1-cm1-sg1-st4", "microseconds": 9.0})
-    (tmp_path / "bad.json").write_text(json.dumps(data))
-    assert train.main([str(tmp_path / "bad.json")]) == 2
-    assert "held out" in capsys.readouterr().err
-    left = train.load([tmp_path / "bad.json"], leave_heldout=True)
-    assert [one.workload for one in left] == [one.workload for one in train.load([record])]
+    kernels = data["kernels"]
+    for spec in (PUBLISHED[9], FORMER[9]):
+        variant = {"cell": replace(workload(spec), n=8).spec, "config": "wgp-tw14-tr1-cm1-sg1-st4", "microseconds": 9.0}
+        (tmp_path / "bad.json").write_text(json.dumps({**data, "kernels": [*kernels, variant]}))
+        assert train.main([str(tmp_path / "bad.json")]) == 2
+        assert "held out" in capsys.readouterr().err
+        left = train.load([tmp_path / "bad.json"], leave_heldout=True)
+        assert [one.workload for one in left] == [one.workload for one in train.load([record])]
     (tmp_path / "none.json").write_text("[]")
     assert train.main([str(tmp_path / "none.json")]) != 0
     assert "no record of" in capsys.readouterr().err
@@ -171,6 +187,10 @@ def test_layers_are_named_or_drawn():
     drawn = layers.layers_of(["random:7:5"])
     assert len(drawn) == 5
     assert not any(map(heldout.is_held_out, drawn))
-    for wrong in ("random:7", "random:x:2", f"random:{heldout.SEED}:3", "stages@x"):
+    strided = layers.layers_of(["random:7:3:r1u2"])
+    assert [(one.r, one.stride) for one in strided] == [(1, 2)] * 3
+    assert strided[0] in layers.layers_of(["random:7:200"])
+    seeds = (f"random:{seed}:3" for seed in (heldout.SEED, heldout.FORMER_SEED))
+    for wrong in ("random:7", "random:x:2", "random:7:2:r9u1", *seeds, "stages@x"):
         with pytest.raises(InvalidInput, match="--layers"):
             layers.layers_of([wrong])

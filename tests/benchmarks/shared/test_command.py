@@ -41,8 +41,8 @@ def parts_of(folder):
         (
             ["network", "tunes"],
             (
-                "'tunes' is no part of benchmarks/network: tune, collect, estimate, chains, first, heldout, sample, "
-                "times, taken, train, tries; did you mean tune?"
+                "'tunes' is no part of benchmarks/network: tune, collect, estimate, chains, first, heldout, parts, "
+                "sample, times, taken, train, tries; did you mean tune?"
             ),
         ),
         (["network", "tune"], "the following arguments are required: out; see `python benchmarks/network tune --help`"),

@@ -60,6 +60,20 @@ def test_list_and_show(store, capsys):
     assert "holds no such record" in out(capsys, "records", "show", "--arch", "sm_80", code=2)
 
 
+def test_a_place_where_no_store_can_be_is_no_empty_store(store, capsys, tmp_path):
+    """Below /proc and below a file nothing can be made; where it can, nothing is left behind by looking."""
+    for place in ("/proc/own.sqlite", "/proc/1/deeper/own.sqlite", str(store.path / "own.sqlite")):
+        for part in ("list", "show", "export"):
+            argv = [part, *(["mine.jsonl"] if part == "export" else []), "--store", place]
+            said = out(capsys, "records", *argv, code=2)
+            assert f"store {place}: it is not there, and nothing can be made in " in said
+            assert said.count("\n") == 1
+            assert "name another file with store=, --store or SUBBYTE_STORE" in said
+    before = sorted(tmp_path.iterdir())
+    assert "holds no records" in out(capsys, "records", "list", "--store", str(tmp_path / "new" / "own.sqlite"))
+    assert sorted(tmp_path.iterdir()) == before
+
+
 def test_export_forget_import(store, capsys, tmp_path):
     file = str(tmp_path / "mine.jsonl")
     assert "2 records" in out(capsys, "records", "export", file)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import subbyte
+from subbyte.cli.main import main
 from subbyte.errors import InvalidInput, MissingDependency, WrongResult
 from subbyte.families.mma.config import MmaConfig
 from subbyte.families.wgmma.config import WgmmaConfig
@@ -21,6 +22,7 @@ from subbyte.kernel.choose import best_known, likeliest
 from subbyte.kernel.split import SplitKernel
 from subbyte.measure import tries
 from subbyte.measure.fake import FakeRunner
+from subbyte.records.own import own_record
 from subbyte.records.result import Failed, Measured
 from subbyte.records.store import Store
 from subbyte.tune import Study, tune
@@ -99,27 +101,110 @@ def test_the_fastest_is_taken_stored_and_found_again(store, runner):
     assert "estimate" in subbyte.compile(LAYER, store="off").reason
 
 
-@pytest.mark.parametrize(("time", "taken"), [(8.0, True), (9.0, False), (None, False)])
-def test_two_launches_are_timed_beside_the_winner(store, runner, monkeypatch, time, taken):
-    """They are returned where they are faster than the 8.56 us of one, and nothing is stored then; a wrong answer of
-    theirs (None) leaves the winner."""
-    part = Kernel(make_plan(LAYER, runner.order[0], "sm_90a", None, None, "fixed"))
-    two = SplitKernel.joining(replace(LAYER, n=16), [part, part])
+BATCH = replace(LAYER, n=16)
+
+
+def times_of_two(monkeypatch, time):
+    """What the simulated GPU says of two launches; None for a wrong answer."""
 
     def timed(self, protocol, device):
         if time is None:
             raise WrongResult("1 of 9 elements differ")
-        return SimpleNamespace(microseconds=time)
+        return SimpleNamespace(microseconds=time, samples=(time - 0.1, time, time + 0.1))
 
     monkeypatch.setattr(SplitKernel, "time", timed)
-    monkeypatch.setattr(tries, "two_launches", lambda one, asked: two)
-    kernel = subbyte.compile(LAYER, tries=6)
+
+
+@pytest.fixture
+def two(runner, monkeypatch):
+    """16 images as 8 and 8, which are expected to be faster; on this GPU they take 8 us, the fastest of one 8.65."""
+    part = Kernel(make_plan(LAYER, runner.order[0], "sm_90a", None, None, "fixed"))
+    made = SplitKernel.joining(BATCH, [part, part])
+    monkeypatch.setattr(tries, "two_launches", lambda one, asked: made)
+    times_of_two(monkeypatch, 8.0)
+    return made
+
+
+@pytest.mark.parametrize(("time", "taken"), [(8.0, True), (9.0, False), (None, False)])
+def test_two_launches_are_timed_beside_the_winner(store, runner, two, monkeypatch, time, taken):
+    """They are returned and kept where they are faster than the 8.65 us of one, which is kept too; a wrong answer of
+    theirs (None) leaves the winner."""
+    times_of_two(monkeypatch, time)
+    kernel = subbyte.compile(BATCH, tries=6)
     assert (len(kernel.parts) == 2) == taken
-    assert (store.rows() == []) == taken
+    assert [row.record.launches for row in store.rows()] == [True, False][not taken :]
     if taken:
         assert kernel.reason.startswith(
-            "two launches, of 8 and 8 images, 8.00 us measured now on GPU A, verified; one "
+            "two launches, of 8 and 8 images, 8.00 us measured now on GPU A, verified; one launch, the fastest of 6"
         )
+
+
+def test_two_launches_are_found_again(store, runner, two):
+    """By compile and the origin view, on this GPU alone; one launch stays for build and conv2d."""
+    assert len(subbyte.compile(BATCH, tries=6).parts) == 2
+    again = subbyte.compile(BATCH)
+    assert again.plan.config == two.plan.config
+    assert again.reason.startswith("two launches, of 8 and 8 images, your own record (8.00 us, spread 2.5%, on GPU A, ")
+    assert again.reason.endswith("by compile(tries=))")
+    record, one = (row.record for row in store.rows())
+    assert (record.family, record.samples, record.verified) == ("wgmma", 3, True)
+    assert record.configuration == two.plan.config
+    assert own_record(record.to_dict()) == record
+    assert len(subbyte.compile(BATCH, output="int32").parts) == 2
+    assert len(subbyte.compile(BATCH, family="mma").parts) == 1  # these kernels are of another family
+    assert len(subbyte.compile(BATCH, store="off").parts) == 1
+    assert best_known(BATCH)[0] == one.configuration
+    origin = subbyte.origin(BATCH)
+    assert (origin.source, origin.microseconds, origin.taken.launches) == ("own", 8.0, (8, 8))
+    assert (origin.reason, origin.taken.short) == (again.reason, "8 images + 8 images")
+    assert [source.microseconds for source in origin.sources[:2]] == [8.0, one.microseconds]
+
+
+@pytest.mark.parametrize("change", ["gpu", "text", "verified", "images", "config", "faster"])
+def test_two_launches_that_may_not_be_taken(store, runner, two, gpus, change):
+    """Another GPU's, another text's and the like come with the reason; so does a record that lies about its parts."""
+    subbyte.compile(BATCH, tries=6)
+    (row, one) = store.rows()
+    key = row.record.config
+    changed, said = {
+        "gpu": ({"gpu": "GPU B"}, "on GPU B of 20"),
+        "text": ({"generator": "of another day", "text": "0" * 64}, "of another kernel text, by generator of another"),
+        "verified": ({"verified": False}, "was not verified"),
+        "images": ({"fields": json.dumps({"launches": key.replace("8:", "16:")})}, "these are not the 16 images"),
+        "config": ({"fields": json.dumps({"launches": "8:nothing+8:such"})}, "cannot be built by this version"),
+        "faster": ({"microseconds": 8.9, "low": 8.8, "high": 9.0}, "wgmma family, your own record (8.65"),
+    }[change]  # fmt: skip
+    store.forget(ids=[row.id])
+    store.add(replace(row.record, **changed))
+    for made in (subbyte.compile(BATCH), subbyte.origin(BATCH)):
+        assert said in made.reason + "; ".join(getattr(made, "left", ()))
+    kernel = subbyte.compile(BATCH)
+    assert (len(kernel.parts), kernel.config) == (1, one.record.configuration)
+
+
+def test_two_launches_in_a_file_and_in_words(store, two, tmp_path, capsys):
+    """Exported, imported, listed and shown; a store of a version that knows none is read as before."""
+    subbyte.compile(BATCH, tries=6)
+    file, other = tmp_path / "mine.jsonl", tmp_path / "other.sqlite"
+    assert main(["records", "export", str(file)]) == main(["records", "import", str(file), "--store", str(other)]) == 0
+    assert [row.record for row in Store(other).rows()] == [row.record for row in store.rows()]
+    capsys.readouterr()
+    assert main(["records", "show", "--store", str(other), "--id", "1"]) == 0
+    said = capsys.readouterr().out
+    assert f"launches={two.plan.config.key}" in said
+    assert "by compile on this machine" in said
+    assert len(subbyte.compile(BATCH, store=other).parts) == 2
+    Store(other).forget(ids=[1])
+    assert len(subbyte.compile(BATCH, store=other).parts) == 1
+
+
+def test_stored_launches_are_measured_again_where_others_are_expected(store, runner, two, monkeypatch):
+    """The second call expects nothing of two launches, and times those of the store."""
+    subbyte.compile(BATCH, tries=6)
+    monkeypatch.setattr(tries, "two_launches", lambda one, asked: None)
+    times_of_two(monkeypatch, 7.0)
+    assert "7.00 us measured now" in subbyte.compile(BATCH, tries=6).reason
+    assert store.rows()[0].record.microseconds == 7.0
 
 
 def test_another_gpus_record_is_never_taken_silently(store, runner, gpus):

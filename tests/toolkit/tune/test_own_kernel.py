@@ -63,6 +63,7 @@ def test_a_large_space_is_not_listed():
         (("k", {"a": [1]}, [3]), "list of functions"),
         (("k", {"a": [1]}, lambda p: False), "refuse all 1 configurations"),
         (("k", {"a": [1]}, lambda p: p["b"]), "constraint 1 raised KeyError"),
+        (("k", {"a": [1]}, lambda p: sys.exit(1)), "constraint 1 raised SystemExit: 1"),
     ],
 )
 def test_what_is_no_space_is_one_sentence(words, said):
@@ -126,6 +127,43 @@ def test_whatever_a_kernel_does_is_one_recorded_failure(tmp_path):
     assert outcomes[128, True].kind == "timeout"
     assert outcomes[256, True].kind == "crash"
     assert outcomes[128, False].microseconds == 2.0  # the process after a death is a new one
+
+
+def exits(block, items, fast):
+    """A kernel whose build script ends the process for some of the configurations."""
+    return sys.exit("no compiler") if block == 64 else float(block)
+
+
+def in_this_process():
+    """A runner that calls the kernel where it is."""
+    return subbyte.objective(exits)
+
+
+class Exiting:
+    """A runner of somebody else's, which lets it through."""
+
+    def __init__(self):
+        self.device = {"runner": "theirs", "name": "a GPU"}
+
+    def run(self, workload, configs):
+        """Microseconds of each."""
+        return [told(exits(**config.to_dict())) for config in configs]
+
+
+@pytest.mark.parametrize("make", [None, in_this_process, Exiting])
+def test_a_kernel_that_exits_is_one_failure_and_the_study_goes_on(make):
+    with ThreadPoolExecutor(1) as pool, subbyte.Study(space(), "random") as study:
+        runner = subbyte.objective(exits) if make is None else ExecutorRunner(pool, make, at_once=1)
+        record = study.run(runner)
+        assert record.ended == "exhausted"
+        failed = [trial for trial in record.trials if trial.config.to_dict()["block"] == 64]
+        assert len(failed) < len(record.trials)
+        assert failed
+        for trial in failed:
+            assert trial.result.kind == ("crash" if make is Exiting else "launch")
+            assert "SystemExit: no compiler" in trial.result.reason
+    with subbyte.Study(space(), "random") as study:
+        assert study.tell(study.ask()[0], SystemExit(3)).result.reason == "SystemExit: 3"
 
 
 def test_an_objective_that_cannot_run_is_refused():

@@ -1,5 +1,5 @@
-"""Searches compared: best-so-far curves, areas, trials to a target, paired intervals and a verdict in words; techniques
-compared: what each contributes to the speed of the same schedules.
+"""Compares searches: best-so-far curves, areas under them, trials to a target, paired intervals and a verdict in words;
+and techniques: how much each one speeds up the same schedules.
 
 Statistics are computed from the records of studies on recorded landscapes; nothing here draws or measures.
 """

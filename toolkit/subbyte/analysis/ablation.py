@@ -1,7 +1,7 @@
-"""What each technique contributes to the same schedules, measured with every combination of the switches.
+"""How much each technique contributes on the same schedules, measured with every combination of the switches.
 
 The records behind Figures 15 and 16 of Choi et al. 2022. Speed-ups are geometric means over schedules, each schedule
-against itself with other switches, with bootstrap intervals over the schedules.
+compared with itself under other switches, with bootstrap intervals over the schedules.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from subbyte.technique.record import InfoRecord, Table
 __all__ = ["TECHNIQUES", "Ablation", "Factor", "ablation"]
 
 LEAST_SCHEDULES = 10
-"""Intervals come from drawing schedules anew; of fewer than these even a wide interval would say little. Every record
-says how many it has."""
+"""Intervals come from resampling schedules; with fewer than these, even a wide interval would say little. Every record
+says how many schedules it has."""
 
 
 @dataclass(frozen=True)
 class Ablation(InfoRecord):
     """Speed-ups of one workload on one device, from ``schedules`` common schedules.
 
-    ``combinations`` is every combination of switches against all off; ``accumulated`` adds the techniques in ``order``
-    (Figure 15); ``marginal`` is what is lost when one is taken from all on (Figure 16); ``shapley`` divides the whole
-    gain fairly, its factors multiply to that of all on; ``sharing`` compares no sharing, sharing in shared memory and
-    sharing in registers as well, with the other techniques on. ``fastest`` is the best time of each combination within
-    the sample, in microseconds, each at its own schedule. ``pairs`` are the single schedules behind ``accumulated``
-    (``"+ layout"``), ``marginal`` (``"- layout"``) and ``sharing`` (``"sharing full"``): one speed-up for each of
-    ``indices``, the schedules' places in the space.
+    ``combinations`` compares every combination of switches with all off; ``accumulated`` adds the techniques in
+    ``order`` (Figure 15); ``marginal`` is what is lost when one technique is removed from all on (Figure 16);
+    ``shapley`` splits the whole gain fairly into factors whose product is the speed-up of all on; ``sharing`` compares
+    no sharing, sharing in shared memory, and sharing in registers as well, with the other techniques on. ``fastest`` is
+    the best time of each combination within the sample, in microseconds, each with its own schedule. ``pairs`` holds
+    the single schedules behind ``accumulated`` (``"+ layout"``), ``marginal`` (``"- layout"``) and ``sharing``
+    (``"sharing full"``): one speed-up for each of ``indices``, the schedules' indices in the space.
     """
 
     workload: str
@@ -68,7 +68,7 @@ class Ablation(InfoRecord):
         return f"{self.workload} on {self.device}: speed-ups over {self.schedules} schedules (95 % intervals)"
 
     def table(self) -> Table:
-        """One row for each figure's bar."""
+        """One row for each bar of the figures."""
         return factor_table(self)
 
 
@@ -86,12 +86,12 @@ def factor_table(record: object) -> Table:
 
 @checked
 def ablation(landscapes: Iterable[Landscape], seed: int = 0, order: Sequence[str] = TECHNIQUES) -> Ablation:
-    """The contributions of the techniques from one landscape, or several, for each combination of switches.
+    """The contributions of the techniques, from one or more landscapes for each combination of switches.
 
-    Only schedules measured with every combination count; of a schedule measured twice the later result, by the
-    landscape's date, so that all of a schedule's times were taken together. Raises InvalidInput when the landscapes are
-    of several workloads or devices, when a combination is missing, or when fewer than :data:`LEAST_SCHEDULES` schedules
-    are common.
+    Only schedules measured with every combination count. If a schedule was measured twice, the later result counts, by
+    the landscape's date, so that all of a schedule's times were taken together. Raises InvalidInput when the landscapes
+    are of different workloads or devices, when a combination is missing, or when fewer than :data:`LEAST_SCHEDULES`
+    schedules are common.
     """
     given = sorted(landscapes, key=lambda one: str(one.header["created"]))
     times: dict[Switches, dict[int, float]] = {}
@@ -155,8 +155,8 @@ def _check(given: Sequence[Landscape], found: set[Switches]) -> None:
 
 
 def meant(knobs: Mapping[str, Sequence[Any]], kind: str) -> dict[str, list[Any]]:
-    """The knobs of a space on which the meaning of an index depends: not those that have their usual value alone, which
-    may have been given up since the space was described, or have come after it."""
+    """The knobs of a space that determine what an index means: not those with only their usual value, which may have
+    been removed since the space was described, or added after it."""
     family = kind_named(kind)[1]
     usual = {**family.removed, **family.configurations[0]().to_dict()}
     return {name: list(values) for name, values in knobs.items() if list(values) != [usual.get(name, values[0])]}

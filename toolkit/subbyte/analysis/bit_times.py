@@ -1,5 +1,5 @@
-"""What was measured of one-bit kernels for the papers' experiments: time by pairs of planes, and by the distance of a
-tile's rows.
+"""Measured times of one-bit kernels for the papers' experiments: time by pairs of planes, and by the row stride of a
+tile.
 
 From records of ``benchmarks/bits papers`` (APNN-TC's sweep of precisions) and of ``subbyte bench strides`` (TCBNN's
 tile loads).
@@ -32,7 +32,7 @@ class Named(msgspec.Struct, frozen=True):
 
 
 class SideShape(msgspec.Struct, frozen=True):
-    """A kernel of a point."""
+    """A kernel at a point of the sweep."""
 
     experiment: Name
     point: Name
@@ -45,7 +45,7 @@ class SideShape(msgspec.Struct, frozen=True):
 
 
 class PapersShape(msgspec.Struct, frozen=True):
-    """A record of sides."""
+    """A record of kernels and other sides."""
 
     device: Named
     date: Name
@@ -61,7 +61,7 @@ class LoadShape(msgspec.Struct, frozen=True):
 
 
 class StridesShape(msgspec.Struct, frozen=True):
-    """A record of loads."""
+    """A record of tile loads."""
 
     device: Named
     date: Name
@@ -70,7 +70,7 @@ class StridesShape(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class PlaneTime:
-    """The fastest exact kernel of a precision: pairs of planes, microseconds, and whether it gives codes or sums."""
+    """The fastest exact kernel of a precision: pairs of planes, microseconds, and whether it outputs codes or sums."""
 
     precision: str
     pairs: int
@@ -80,10 +80,11 @@ class PlaneTime:
 
 @dataclass(frozen=True)
 class PlaneTimes(InfoRecord):
-    """Times of a layer or product by pairs of planes; ``point`` is its name in the record, ``others`` has int4 and a
-    library's int8 where they ran.
+    """Times of a layer or product by pairs of planes; ``point`` is its name in the record; ``others`` has int4 and a
+    library's int8, if they ran.
 
-    ``line`` is microseconds of no pair and of each pair more, by least squares over the kernels that give codes.
+    ``line`` is microseconds at zero pairs and for each additional pair, by least squares over the kernels that output
+    codes.
     """
 
     point: str
@@ -95,7 +96,8 @@ class PlaneTimes(InfoRecord):
     line: tuple[float, float]
 
     def crossing(self, other: str) -> float:
-        """Pairs of planes at which the line reaches another side. Raises InvalidInput for one that did not run."""
+        """Pairs of planes at which the line reaches another side's time. Raises InvalidInput for a side that did not
+        run."""
         if other not in self.others:
             raise InvalidInput(f"{other!r} did not run at {self.point}: expected one of {', '.join(self.others)}")
         return (self.others[other] - self.line[0]) / self.line[1]
@@ -113,7 +115,7 @@ class PlaneTimes(InfoRecord):
 
 @dataclass(frozen=True)
 class StrideTimes(InfoRecord):
-    """Cycles of a load of 8 rows x 128 bits by the distance of its rows in bits, for each memory it comes from."""
+    """Cycles to load 8 rows x 128 bits, by row stride in bits, for each memory the tile is loaded from."""
 
     device: str
     date: str
@@ -124,15 +126,15 @@ class StrideTimes(InfoRecord):
         return f"A tile's load on {self.device}: cycles by the distance of its rows"
 
     def table(self) -> Table:
-        """One row for each distance."""
+        """One row for each stride."""
         distances = sorted({distance for one in self.cycles.values() for distance in one})
         rows = [(distance, *(one.get(distance) for one in self.cycles.values())) for distance in distances]
         return Table(("ldm", *self.cycles), tuple(rows))
 
 
 def read_plane_times(path: str | os.PathLike[str]) -> tuple[PlaneTimes, ...]:
-    """The points of the sweep of precisions in a record of ``benchmarks/bits papers``, by the slower of the medians of
-    each precision's fastest exact kernel. Raises InvalidInput (no such file, no such experiment), BrokenRecord."""
+    """The points of the precision sweep in a record of ``benchmarks/bits papers``, each with the slower median of its
+    fastest exact kernel. Raises InvalidInput (no such file, no such experiment), BrokenRecord."""
     record = _read(path, PapersShape)
     fastest: dict[tuple[str, str], tuple[float, str]] = {}
     for side in record.sides:

@@ -3,9 +3,9 @@
 Two levels are drawn with replacement: landscapes, and within each drawn landscape the seeds. A plain percentile
 interval of few draws is too short; both levels are therefore widened by ``sqrt(n / (n - 1))`` (resampling n values
 understates their spread) and by the ratio of Student's quantile with n - 1 degrees of freedom to the normal one, as
-Hesterberg 2015, section 5.3, does for one level. With several landscapes the interval is on the safe side: the noise
-of the seeds is also in the differences between landscapes. With a single landscape only seeds are drawn, and what comes
-out holds for that landscape alone.
+Hesterberg 2015, section 5.3, does for one level. With several landscapes the interval is conservative: the noise of the
+seeds is also in the differences between landscapes. With a single landscape only seeds are drawn, and the result holds
+for that landscape alone.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def paired_interval(
 ) -> Interval:
     """The interval of the mean of ``differences`` (one array per landscape, one value per seed).
 
-    Raises InvalidInput for fewer than two seeds on a landscape, and a level that is no share.
+    Raises InvalidInput for fewer than two seeds on a landscape, and for a level that is not between 0 and 1.
     """
     whole(seed, "seed")
     whole(resamples, "resamples", 1, MOST_RESAMPLES)
@@ -94,13 +94,13 @@ def paired_interval(
 
 
 def _widening(count: int, level: float) -> float:
-    """How much the deviations of a mean of ``count`` resampled values have to be stretched."""
+    """The factor by which the deviations of a mean of ``count`` resampled values must be stretched."""
     upper = (1 + level) / 2
     return math.sqrt(count / (count - 1)) * student_quantile(upper, count - 1) / NormalDist().inv_cdf(upper)
 
 
 def student_quantile(probability: float, degrees: int) -> float:
-    """Quantile of Student's t distribution (probability above one half), by bisection on its closed form."""
+    """Quantile of Student's t distribution (probability above one half), by bisection of its closed form."""
     low, high = 0.0, 1.0
     while _student_cdf(high, degrees) < probability:
         high *= 2.0
@@ -111,7 +111,7 @@ def student_quantile(probability: float, degrees: int) -> float:
 
 
 def _student_cdf(t: float, degrees: int) -> float:
-    """Abramowitz and Stegun, 26.7.3 and 26.7.4: finite sums for whole degrees of freedom."""
+    """Abramowitz and Stegun, 26.7.3 and 26.7.4: finite sums for integer degrees of freedom."""
     theta = math.atan(t / math.sqrt(degrees))
     cosine, sine = math.cos(theta), math.sin(theta)
     term, total = 1.0, 0.0

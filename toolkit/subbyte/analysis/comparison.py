@@ -1,4 +1,4 @@
-"""Two participants compared: the difference of their areas with intervals, and what may be said about it."""
+"""Two participants compared: the difference of their areas with intervals, and what can be concluded from it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from subbyte.analysis.bootstrap import Interval, PairedBootstrap
 
 MARGIN = 0.01
-"""Differences below this share of the area count as none."""
+"""Differences below this share of the area count as no difference."""
 LEAST_SEEDS = 5
 OUTCOMES = ("better", "worse", "equivalent", "undecided")
 
@@ -20,12 +20,12 @@ OUTCOMES = ("better", "worse", "equivalent", "undecided")
 class Comparison:
     """``a`` against ``b`` over ``trials`` trials, paired by seed.
 
-    ``measure`` is what was compared, and ``area_a`` and ``area_b`` hold: the ``area``, or the ``fraction`` of the
-    optimum after the last of the trials. ``difference`` is area(a) - area(b) as a share of area(b); ``interval`` its
-    95 % interval. ``joint`` is the interval that ``better`` and ``worse`` are read from and ``equivalence`` the one of
-    the equivalence test (two one-sided tests at 5 %, hence 90 %); both allow for the number of ``pairs`` compared
-    (Bonferroni). The intervals are None with fewer than five paired seeds. ``scope`` is the landscape, or the device
-    whose landscapes were pooled.
+    ``measure`` is what was compared and what ``area_a`` and ``area_b`` hold: the ``area``, or the ``fraction`` of the
+    optimum after the last trial. ``difference`` is area(a) - area(b) as a share of area(b); ``interval`` is its 95 %
+    interval. ``joint`` is the interval behind ``better`` and ``worse``, and ``equivalence`` the one of the equivalence
+    test (two one-sided tests at 5 %, hence 90 %); both allow for the number of ``pairs`` compared (Bonferroni). The
+    intervals are None with fewer than five paired seeds. ``scope`` is the landscape, or the device whose landscapes
+    were pooled.
     """
 
     a: str
@@ -84,10 +84,10 @@ def compare(
     margin: float = MARGIN,
     measure: str = "area",
 ) -> Comparison:
-    """Compare areas (or fractions, see ``measure``) of ``a`` and ``b``: for each landscape two arrays [seeds], paired.
+    """Compare areas (or fractions, see ``measure``) of ``a`` and ``b``: for each landscape two paired arrays [seeds].
 
-    A difference is named when the joint interval excludes zero; equivalence when the equivalence interval lies within
-    the margin; anything else is undecided.
+    The verdict is a difference when the joint interval excludes zero, and equivalence when the equivalence interval
+    lies within the margin; anything else is undecided.
     """
     area_a = float(np.mean([left.mean() for left, _ in areas]))
     area_b = float(np.mean([right.mean() for _, right in areas]))
@@ -108,7 +108,7 @@ def compare(
 
 
 def in_words(comparisons: Sequence[Comparison], participants: Sequence[str]) -> str:
-    """One sentence for one scope: who is beaten by nobody, and why."""
+    """One sentence for one scope: which participants are beaten by no other, and why."""
     if not comparisons:
         return "nothing to compare: one participant"
     beaten: dict[str, list[str]] = {name: [] for name in participants}

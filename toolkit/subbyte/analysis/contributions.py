@@ -1,7 +1,8 @@
-"""What each technique contributes, from the logarithms of the times with every combination of the switches.
+"""How much each technique contributes, from the logarithms of the times with every combination of the switches.
 
 Shared by the comparison on the same schedules (:mod:`subbyte.analysis.ablation`) and that of the retuned optima
-(:mod:`subbyte.analysis.retuned`). A *draw* is what is repeated: a schedule there, a round of the finals here.
+(:mod:`subbyte.analysis.retuned`). A *draw* is the unit of repetition: a schedule in the first, a round of the finals in
+the second.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy.typing as npt
 from subbyte.errors import InvalidInput
 
 TECHNIQUES = ("duplicate_aware", "register_packing", "layout")
-"""The order in which the paper adds them."""
+"""The order in which the paper adds the techniques."""
 Switches = tuple[str, bool, str]
 """Values of the three techniques, in that order."""
 ALL_OFF: Switches = ("none", False, "nhwc")
@@ -42,11 +43,10 @@ class Factor:
 
 @dataclass(frozen=True)
 class Contributions:
-    """Speed-ups by name. ``combinations`` is every combination against all off; ``accumulated`` adds the techniques in
-    ``order`` (Figure 15); ``marginal`` is what is lost when one is taken from all on (Figure 16); ``shapley`` is the
-    mean over all orders of adding, its factors multiply to that of all on; ``sharing`` compares no sharing with sharing
-    in shared memory, and in registers as well, the other techniques on.
-    """
+    """Speed-ups by name. ``combinations`` compares every combination with all off; ``accumulated`` adds the techniques
+    in ``order`` (Figure 15); ``marginal`` is what is lost when one technique is removed from all on (Figure 16);
+    ``shapley`` is the mean over all orders of adding, factors whose product is the speed-up of all on; ``sharing``
+    compares no sharing with sharing in shared memory, and in registers as well, with the other techniques on."""
 
     order: tuple[str, ...]
     combinations: dict[str, Factor]
@@ -59,7 +59,7 @@ class Contributions:
 def contributions(logs: Logs, order: Sequence[str] = TECHNIQUES, seed: int = 0) -> Contributions:
     """The contributions, from at least the eight combinations of ``none`` and ``full`` sharing.
 
-    Raises InvalidInput when one of the eight is missing, or ``order`` is no order of the three techniques.
+    Raises InvalidInput when one of the eight is missing, or ``order`` is not an order of the three techniques.
     """
     if sorted(order) != sorted(TECHNIQUES):
         raise InvalidInput(f"order={tuple(order)}: must hold {', '.join(TECHNIQUES)}, once each")
@@ -89,7 +89,7 @@ def contributions(logs: Logs, order: Sequence[str] = TECHNIQUES, seed: int = 0) 
 
 
 def factor_of(gain: npt.NDArray[np.float64], seed: int = 0) -> Factor:
-    """The speed-up whose logarithm was drawn as ``gain``, float64 [draws], with its interval."""
+    """The speed-up whose logarithms are ``gain``, float64 [draws], with its interval."""
     draws = np.random.default_rng(seed).integers(len(gain), size=(RESAMPLES, len(gain)))
     low, high = np.quantile(gain[draws].mean(axis=1), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Factor(math.exp(gain.mean()), math.exp(low), math.exp(high))
@@ -101,7 +101,7 @@ EIGHT: tuple[Switches, ...] = tuple(
     for packing in (False, True)
     for layout in ("nhwc", "nhwcnc")
 )
-"""The combinations without which nothing can be attributed."""
+"""The combinations needed to attribute anything."""
 
 
 def add(switches: Switches, technique: str) -> Switches:
@@ -110,7 +110,7 @@ def add(switches: Switches, technique: str) -> Switches:
 
 
 def without(technique: str) -> Switches:
-    """All on but one technique."""
+    """All techniques on except one."""
     return _set(ALL_ON, technique, False)
 
 

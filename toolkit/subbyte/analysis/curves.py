@@ -22,8 +22,8 @@ Fractions = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Curve:
-    """Fraction of the optimum after each trial: mean, median and quartiles over the runs on a landscape, or on those of
-    a device together (then ``landscape`` names the device)."""
+    """Fraction of the optimum after each trial: mean, median and quartiles over the runs on a landscape, or over all
+    runs on a device (then ``landscape`` names the device)."""
 
     landscape: str
     participant: str
@@ -39,8 +39,8 @@ class Reach:
     """Trials until ``target`` of the optimum is reached.
 
     Runs that did not reach it are censored: they count as longer than all others. A quantile that falls among them is
-    None ("more than the trials that were run"). ``share`` of the runs reached it; ``mean`` is the mean of the trials
-    used, with the runs that did not get there at the number of trials run (a lower bound when ``share`` < 1).
+    None ("more than the trials that were run"). ``share`` of the runs reached it; ``mean`` is the mean number of trials
+    used, counting runs that did not get there with the number of trials run (a lower bound when ``share`` < 1).
     """
 
     target: float
@@ -53,13 +53,13 @@ class Reach:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a participant stands on a landscape, over ``runs`` seeds.
+    """How a participant did on a landscape, over ``runs`` seeds.
 
-    ``area`` and its standard error; ``fractions`` maps trials to the mean fraction of the optimum then;
+    ``area`` with its standard error; ``fractions`` maps trials to the mean fraction of the optimum at that point;
     ``hamming``, ``nearest``, ``spread``, ``holdout``, ``found`` are means over the batches
-    (:class:`~subbyte.analysis.runs.Batch`; the first, which nobody plans, is left out), ``spearman`` and ``recall``
-    over the fits of the model (:class:`~subbyte.analysis.runs.Fit`). ``evaluated`` is the mean
-    number of configurations tried, less than the trials for those that stop early; ``seconds`` the mean time of a run.
+    (:class:`~subbyte.analysis.runs.Batch`; the first batch, which is not planned by a model, is left out), ``spearman``
+    and ``recall`` over the fits of the model (:class:`~subbyte.analysis.runs.Fit`). ``evaluated`` is the mean number of
+    configurations tried, fewer than the trials for searches that stop early; ``seconds`` the mean time of a run.
     """
 
     landscape: str
@@ -93,7 +93,7 @@ def fractions(runs: Sequence[Run], facts: LandscapeFacts) -> Fractions:
 
 
 def curve_of(landscape: str, participant: str, rows: Fractions) -> Curve:
-    """The curve of fractions float[runs, trials]."""
+    """The curve for fractions float[runs, trials]."""
     low, median, high = np.quantile(rows, [0.25, 0.5, 0.75], axis=0)
     parts = (rows.mean(axis=0), median, low, high)
     return Curve(landscape, participant, tuple(range(1, rows.shape[1] + 1)), *(tuple(part.tolist()) for part in parts))
@@ -139,7 +139,8 @@ def standing_of(landscape: str, participant: str, runs: Sequence[Run], rows: Fra
 
 
 def checkpoints(trials: int) -> tuple[int, ...]:
-    """Trials at which fractions are given: 25, 50, 100, 200, 350, 500 as far as the race went, and its end."""
+    """Trials at which fractions are reported: 25, 50, 100, 200, 350, 500 as far as the race went, and its last
+    trial."""
     return tuple(sorted({*(t for t in _CHECKPOINTS if t < trials), trials}))
 
 

@@ -1,4 +1,4 @@
-"""A landscape seen from its knobs: best and median time over any two of them, and what each knob alone decides."""
+"""A landscape by its knobs: best and median time over any two of them, and the effect of each knob alone."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from subbyte.spaces.configuration import Configuration
 from subbyte.technique.record import InfoRecord, Table
 
 ALL_REFUSED = 20_000
-"""Size of a space up to which the refused configurations are listed beside the measured ones."""
+"""Up to this size of a space, rejected configurations are listed beside the measured ones."""
 
 
 @dataclass(frozen=True)
 class LandscapePoints(InfoRecord):
-    """Every measured configuration and, in spaces of up to ALL_REFUSED, every refused one, by index.
+    """Every measured configuration and, in spaces of up to ALL_REFUSED, every rejected one, by index.
 
-    ``digits``: place of each knob's value in its list; ``microseconds`` is None where there is no time, then
+    ``digits``: the position of each knob's value in its list; ``microseconds`` is None without a time, and then
     ``reasons`` says why ("kind: details"; a failed candidate or a constraint of the space), else it is empty.
     """
 
@@ -55,7 +55,7 @@ class LandscapePoints(InfoRecord):
 
     @property
     def constant(self) -> tuple[str, ...]:
-        """Knobs of which every measured configuration has the same value."""
+        """Knobs that have the same value in every measured configuration."""
         timed = [digits for digits, time in zip(self.digits, self.microseconds, strict=True) if time is not None]
         return tuple(name for name, column in zip(self.knobs, zip(*timed, strict=True), strict=False)
                      if len(set(column)) == 1)  # fmt: skip
@@ -79,7 +79,7 @@ class LandscapePoints(InfoRecord):
 class MapCell:
     """The configurations that share two knob values. Times in microseconds, None when none of them was measured.
 
-    ``index`` is the fastest one, or a refused one where all are; ``reason`` then says why that one is refused.
+    ``index`` is the fastest one, or a rejected one if all are rejected; ``reason`` then says why that one is.
     """
 
     best: float | None
@@ -112,10 +112,11 @@ class LandscapeMap(InfoRecord):
 
 @dataclass(frozen=True)
 class KnobEffect(InfoRecord):
-    """What one knob decides. Lists go by ``values``; times in microseconds, None where nothing was measured.
+    """The effect of one knob. Lists are in the order of ``values``; times in microseconds, None where nothing was
+    measured.
 
-    ``share``: part of the variance of log(time) that the knob's value alone explains (eta squared), 0 to 1.
-    ``loss``: how much slower the best becomes when the knob is held at its worst value (1.0: not at all).
+    ``share``: the part of the variance of log(time) that the knob's value alone explains (eta squared), 0 to 1.
+    ``loss``: how much slower the best gets when the knob is held at its worst value (1.0: not at all).
     """
 
     knob: str
@@ -139,7 +140,7 @@ class KnobEffect(InfoRecord):
 
 @lru_cache(maxsize=8)
 def landscape_points(landscape: Landscape) -> LandscapePoints:
-    """All configurations of a landscape with their times or the reason why there is none."""
+    """All configurations of a landscape with their times, or the reason why there is none."""
     header = landscape.header["space"]
     knobs = {name: tuple(values) for name, values in header["knobs"].items()}
     size = int(header["size"])
@@ -158,7 +159,7 @@ def landscape_points(landscape: Landscape) -> LandscapePoints:
 
 
 def index_of(landscape: Landscape, config: Configuration) -> int:
-    """Index of a configuration in the landscape's space, refused ones included; -1 when it is not of this space."""
+    """Index of a configuration in the landscape's space, rejected ones included; -1 when it is not in this space."""
     family, described = family_of_kind(landscape.kind), landscape.header["space"]
     if family is None or not family.owns(config):
         return -1
@@ -173,7 +174,7 @@ def index_of(landscape: Landscape, config: Configuration) -> int:
 
 @checked
 def landscape_map(landscape: Landscape, x: str, y: str) -> LandscapeMap:
-    """Best and median time over two knobs, whatever the others are. Raises InvalidInput for an unknown knob."""
+    """Best and median time over two knobs, over all values of the others. Raises InvalidInput for an unknown knob."""
     points = landscape_points(landscape)
     names = list(points.knobs)
     for name in (x, y):
@@ -194,7 +195,7 @@ def landscape_map(landscape: Landscape, x: str, y: str) -> LandscapeMap:
 
 @checked
 def knob_effects(landscape: Landscape) -> tuple[KnobEffect, ...]:
-    """What each knob decides, the most decisive first. Raises InvalidInput when nothing was measured."""
+    """The effect of each knob, the largest first. Raises InvalidInput when nothing was measured."""
     points = landscape_points(landscape)
     timed = [i for i, time in enumerate(points.microseconds) if time is not None]
     if not timed:
@@ -219,10 +220,10 @@ def knob_effects(landscape: Landscape) -> tuple[KnobEffect, ...]:
 
 @checked
 def shared_by_fastest(landscape: Landscape, part: float = 0.05) -> str:
-    """Which knobs the fastest ``part`` of the measured configurations share, in one sentence.
+    """Which knob values the fastest ``part`` of the measured configurations share, in one sentence.
 
-    Named are the knobs of which at least 80 % of these have one value, with that share and the value's share among all
-    that were measured; knobs of which every measured configuration has the same value are left out.
+    It names the knobs for which at least 80 % of these have the same value, with that share and the value's share among
+    all measured configurations; knobs that have the same value in every measured configuration are left out.
     """
     points = landscape_points(landscape)
     timed = sorted((time, i) for i, time in enumerate(points.microseconds) if time is not None)
@@ -262,7 +263,7 @@ def _cell(points: LandscapePoints, places: list[int]) -> MapCell:
         return MapCell(best, median, len(times), len(places) - len(times), points.indices[where], "")
     if not places:
         return MapCell(None, None, 0, 0, -1, "not measured")
-    # The reason that refuses most of them speaks for the cell.
+    # The most frequent reason stands for the cell.
     common = Counter(points.reasons[place].split(":")[0] for place in places).most_common(1)[0][0]
     place = next(place for place in places if points.reasons[place].startswith(common))
     return MapCell(None, None, 0, len(places), points.indices[place], points.reasons[place])

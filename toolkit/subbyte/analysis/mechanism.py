@@ -1,7 +1,7 @@
 """What the techniques do to the memory traffic, beside what they do to the time.
 
-Counted in the run of the generated kernels on the CPU (``benchmarks/paper mechanism``), per launch of the whole layer,
-for a few schedules with every combination of the switches; the times are those of the ablation.
+Counted by running the generated kernels on the CPU (``benchmarks/paper mechanism``), per launch of the whole layer, for
+a few schedules with every combination of the switches; the times are those of the ablation.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ FORMAT = "subbyte-mechanism"
 
 @dataclass(frozen=True)
 class MechanismRow:
-    """One schedule with one combination of the switches. All but ``microseconds`` count one launch.
+    """One schedule with one combination of the switches. Everything except ``microseconds`` counts one launch.
 
     ``sectors_read`` and ``sectors_written``: 32-byte sectors of global memory that the warps' accesses touch, each
-    access counted by itself; ``lines_read`` and ``lines_written``: the same with 128-byte lines; ``bytes_asked``: bytes
-    of global memory read, repeats included. ``shared_bytes_read`` and
-    ``shared_bytes_written``: of shared memory, the copies into it included. ``stores``, ``shuffles`` and ``mma``:
-    warp instructions.
+    access counted separately; ``lines_read`` and ``lines_written``: the same with 128-byte lines; ``bytes_asked``:
+    bytes of global memory read, repeats included. ``shared_bytes_read`` and ``shared_bytes_written``: the same for
+    shared memory, including the copies into it. ``stores``, ``shuffles`` and ``mma``: warp instructions.
     """
 
     schedule: str
@@ -49,7 +48,7 @@ class MechanismRow:
 
 @dataclass(frozen=True)
 class Mechanism(InfoRecord):
-    """Counts and times of one workload. ``traced`` says how the counts of the launch follow from the traced blocks."""
+    """Counts and times of one workload. ``traced`` says how the launch's counts are derived from the traced blocks."""
 
     workload: str
     device: str
@@ -67,7 +66,7 @@ class Mechanism(InfoRecord):
 
 
 def mechanism(data: Mapping[str, Any]) -> Mechanism:
-    """The record in the plain data of a file of ``benchmarks/paper mechanism``. Raises BrokenRecord."""
+    """The record in the parsed contents of a ``benchmarks/paper mechanism`` file. Raises BrokenRecord."""
     try:
         if data["format"] != FORMAT or data["schema"] != 1:
             raise BrokenRecord(f"not counts of memory traffic (format {data['format']!r})")

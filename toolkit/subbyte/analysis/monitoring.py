@@ -1,6 +1,6 @@
 """A study while it runs, as plain columns: outcomes, best so far, predicted against measured, knob values, the GPU.
 
-The monitor view and the notebooks draw these records; every statistic in them is computed here.
+The monitor view and the notebooks draw these records; all statistics in them are computed here.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from subbyte.tune.strategy import STRATEGIES
 from subbyte.tune.study import Study
 
 READINGS = (("sm_mhz", "SM clock", "MHz"), ("power_watts", "power", "W"), ("temperature_c", "temperature", "\u00b0C"))
-"""What is shown of the GPU's telemetry: name in the record, words, unit."""
+"""Which telemetry of the GPU is shown: name in the record, label, unit."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """One of the GPU's readings for each trial, None where it was not read; with its least and greatest."""
+    """One of the GPU's readings for each trial, None where it was not taken; with its minimum and maximum."""
 
     name: str
     unit: str
@@ -37,8 +37,8 @@ class Reading:
 
 @dataclass(frozen=True)
 class KnobUse:
-    """How often each value of a knob was tried, and which share of its mutants the diversity rule kept (None where it
-    kept nothing apart: another strategy, a value that no mutant had)."""
+    """How often each value of a knob was tried, and which share of its mutants the diversity rule kept (None where
+    there is no such share: another strategy, or a value that no mutant had)."""
 
     name: str
     values: tuple[str, ...]
@@ -48,7 +48,7 @@ class KnobUse:
 
 @dataclass(frozen=True)
 class ModelFit:
-    """What one fit of the cost model was worth: of ``trials`` that were predicted and then measured, the rank
+    """How good one fit of the cost model was: for ``trials`` that were predicted and then measured, the rank
     correlation of score and speed (None for fewer than two, or when all are equal)."""
 
     fit: int
@@ -58,13 +58,13 @@ class ModelFit:
 
 @dataclass(frozen=True)
 class StudyState(InfoRecord):
-    """A study as it is now, one entry per result, in the order told.
+    """A study as it is now, one entry per result, in the order in which results arrived.
 
-    ``microseconds`` are None for a failure, whose kind is in ``failures``. ``origins`` say why the configuration was
-    proposed (see :class:`~subbyte.tune.search.quality.Proposal`), empty for strategies that do not say. ``fits`` is the
-    fit of the model that had predicted it (0: none), ``predicted`` the place of its score among those of this fit, from
-    0 (worst) to 1 (best); ``speeds`` the measured speed relative to the best of the study, 0 for a failure. ``digits``
-    hold the place of each knob's value, one character (base 36) per knob.
+    ``microseconds`` is None for a failure, whose kind is in ``failures``. ``origins`` say why a configuration was
+    proposed (see :class:`~subbyte.tune.search.quality.Proposal`), empty for strategies that give no reason. ``fits`` is
+    the number of the model fit that predicted it (0: none), ``predicted`` the rank of its score among those of this
+    fit, from 0 (worst) to 1 (best); ``speeds`` the measured speed relative to the best of the study, 0 for a failure.
+    ``digits`` hold the position of each knob's value, one character (base 36) per knob.
     """
 
     workload: str
@@ -95,17 +95,17 @@ class StudyState(InfoRecord):
 
     @property
     def judged(self) -> tuple[ModelFit, ...]:
-        """The fits of which a rank correlation is known."""
+        """The fits with a known rank correlation."""
         return tuple(model for model in self.models if model.spearman is not None)
 
     @property
     def typical_correlation(self) -> float | None:
-        """The median over the judged fits; None without any."""
+        """The median rank correlation of those fits; None if there are none."""
         return float(np.median([model.spearman for model in self.judged])) if self.judged else None
 
     @property
     def best_number(self) -> int | None:
-        """Number of the trial that was the first to be as fast as the best."""
+        """Number of the first trial that was as fast as the best."""
         best = self.best_microseconds[-1] if self.best_microseconds else None
         return None if best is None else self.numbers[self.microseconds.index(best)]
 
@@ -123,7 +123,7 @@ class StudyState(InfoRecord):
 
 
 def study_state(source: Study | StudyRecord) -> StudyState:
-    """The state of a study now, from any thread; or what a record still tells (not why, nor what was predicted)."""
+    """The current state of a study, callable from any thread; or of a record (without origins and predictions)."""
     trials = source.trials
     header = source.record.header if isinstance(source, Study) else source.header
     strategy = source.strategy if isinstance(source, Study) else None
@@ -151,7 +151,7 @@ def study_state(source: Study | StudyRecord) -> StudyState:
 
 
 def _strategy(described: Mapping[str, Any]) -> str:
-    """Name and those options that are not the default."""
+    """Name and the options that differ from their defaults."""
     known: Mapping[str, Any] = getattr(STRATEGIES.get(described["name"]), "OPTIONS", {})
     unusual = [f":{k}={v}" for k, v in described["options"].items() if k not in known or known[k].default != v]
     return str(described["name"]) + "".join(unusual)
@@ -160,7 +160,7 @@ def _strategy(described: Mapping[str, Any]) -> str:
 def _predictions(
     found: Sequence[Proposal | None], speeds: Sequence[float]
 ) -> tuple[list[float | None], tuple[ModelFit, ...]]:
-    """Place of each score among those of its fit, and the rank correlation of every fit."""
+    """The rank of each score among those of its fit, and the rank correlation of every fit."""
     groups: dict[int, list[int]] = {}
     for place, one in enumerate(found):
         if one is not None and one.score is not None:
@@ -184,7 +184,7 @@ def _plans(strategy: Any) -> tuple[Selection, ...]:
 
 
 def _in_short(plans: Sequence[Selection]) -> dict[str, float | int] | None:
-    """The latest selection without its lists; None where nothing was selected."""
+    """The latest selection without its lists; None if nothing was selected."""
     if not plans:
         return None
     last = plans[-1]
@@ -210,7 +210,7 @@ def _knob_uses(
 
 
 def _digits(indices: Sequence[int], sizes: Sequence[int]) -> list[list[int]]:
-    """Places of the knob values of each index; the first knob varies fastest."""
+    """Positions of the knob values of each index; the first knob varies fastest."""
     weights = np.cumprod([1, *sizes[:-1]]).astype(np.int64)
     wide = np.asarray(indices, dtype=np.int64)[:, None] // weights % np.asarray(sizes, dtype=np.int64)
     rows: list[list[int]] = wide.tolist()
@@ -226,14 +226,14 @@ def _rounded(values: Sequence[float | None], digits: int) -> tuple[float | None,
 
 
 def _clocks(trial: Trial) -> Mapping[str, Any]:
-    """The telemetry of a trial: what was read after the measurement, or before it; empty without any."""
+    """The telemetry of a trial: what was read after the measurement, else before it; empty if nothing was read."""
     clocks = trial.result.clocks if isinstance(trial.result, Measured) else {}
     read = clocks.get("after") or clocks.get("before") or {}
     return read if isinstance(read, Mapping) else {}
 
 
 def _readings(trials: Sequence[Trial]) -> tuple[Reading, ...]:
-    """Those readings that at least one trial has."""
+    """The readings that at least one trial has."""
     rows = [_clocks(trial) for trial in trials]
     made = []
     for key, name, unit in READINGS:

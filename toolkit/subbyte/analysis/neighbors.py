@@ -13,16 +13,16 @@ from subbyte.records.landscape import Landscape
 from subbyte.technique.record import InfoRecord, Table, columns_text
 
 SLOWEST = 2.0
-"""Times the fastest at which a cell has the full colour of the slow end."""
+"""The slow end of the colour scale, as a multiple of the fastest time."""
 
 FAST, SLOW = (26, 152, 80), (215, 90, 40)
-"""Ends of the colour scale. Cells are translucent, so that the text has the colour and the contrast of its page."""
+"""Ends of the colour scale. Cells are translucent, so that their text keeps the page's colour and contrast."""
 
 
 @dataclass(frozen=True)
 class Neighbor:
-    """The configuration with one knob at ``value``. ``microseconds`` is None where it was not measured; ``reason`` then
-    says why. ``chosen``: the fastest configuration itself."""
+    """The configuration with one knob set to ``value``. ``microseconds`` is None if it was not measured; ``reason``
+    then says why. ``chosen``: the fastest configuration itself."""
 
     value: int
     microseconds: float | None
@@ -32,9 +32,9 @@ class Neighbor:
 
 @dataclass(frozen=True)
 class Neighbors(InfoRecord):
-    """For each knob the configurations that differ from the fastest of ``workload`` in that knob alone.
+    """For each knob, the configurations that differ from the fastest one of ``workload`` in that knob alone.
 
-    ``meanings``: of each knob in one line; ``best``: microseconds of the fastest configuration.
+    ``meanings``: each knob in one line; ``best``: microseconds of the fastest configuration.
     """
 
     workload: str
@@ -57,7 +57,7 @@ class Neighbors(InfoRecord):
         return Table(("knob", "value", "microseconds", "note"), tuple(rows))
 
     def text(self) -> str:
-        """One line per knob: each value with its time, a star at the fastest, a dash where nothing was built."""
+        """One line per knob: each value with its time, a star at the fastest, a dash if nothing was built."""
         cells = [[f"{one.value}: {_time(one)}" for one in row] for row in self.rows.values()]
         most = max(len(row) for row in cells)
         rows = tuple((knob, *row, *[""] * (most - len(row))) for knob, row in zip(self.rows, cells, strict=True))
@@ -89,7 +89,7 @@ class Neighbors(InfoRecord):
 def neighbors(landscape: Landscape) -> Neighbors:
     """The neighbors of the fastest configuration of ``landscape``, knob by knob in the space's order.
 
-    Raises InvalidInput for anything but a landscape, and for one without a time.
+    Raises InvalidInput for anything but a landscape, and for a landscape without a time.
     """
     points = landscape_points(landscape)
     index, best = landscape.best

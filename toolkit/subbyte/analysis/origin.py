@@ -11,11 +11,14 @@ from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.device.peaks import DEFAULT_DEVICE, known_devices, measured_peaks
 from subbyte.errors import SubbyteError
+from subbyte.families.launches import SplitConfig
 from subbyte.info_record import InfoRecord, Table, columns_text
 from subbyte.kernel.choose import Choice, best_known, choices
-from subbyte.kernel.own import Own, gpu_names, own_records
+from subbyte.kernel.own import Own, gpu_names, own_records, reason_of
+from subbyte.kernel.remembered import launches_ahead
 from subbyte.kernel.split import ways_ahead
 from subbyte.numerics.fusion import SEPARATOR
+from subbyte.records.own import OwnRecord
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
 
@@ -25,12 +28,12 @@ _TITLES = {"own": "your own record", "shipped": "a record of the package", "pred
 
 @dataclass(frozen=True)
 class Source:
-    """What one of :data:`SOURCES` knows: a kernel, its time in microseconds on the GPU ``device`` and a range.
+    """What one of :data:`SOURCES` knows: a kernel, its time in microseconds on the GPU ``device``, and a range.
 
-    The range of an own record is from its fastest to its slowest sample. That of a predicted time is its error bar: as
-    far off as first choices were on ``layers`` layers that the model was not trained on (None where nobody measured
-    those; none either where the kernel was ``measured`` at another batch). A family that only puts kernels in order
-    predicts no time (None).
+    For one of the user's own records the range is from the fastest to the slowest sample. For a predicted time it is an
+    error bar: as far off as first choices were on ``layers`` layers that the model was not trained on (None if nobody
+    measured those, or if the kernel was ``measured`` at another batch size). A family that only ranks kernels predicts
+    no time (None).
     """
 
     source: str
@@ -43,17 +46,22 @@ class Source:
     layers: int = 0
     measured: bool = False
     launches: tuple[int, ...] = ()
-    """Images of each launch, where a batch is more than one; none otherwise."""
+    """Images of each launch if there is more than one launch; empty otherwise."""
 
     @property
     def launched(self) -> str:
-        """The launches, as a reason begins; empty for one."""
-        if not self.launches:
+        """The launches, as the reason of what is expected of them begins; empty for one."""
+        if not self.launches or self.source != "predicted":
             return ""
         sizes = " and ".join(map(str, self.launches))
         return (
             f"two launches, of {sizes} images: {self.microseconds:.2f} us expected, less than of one; of one launch: "
         )
+
+    @property
+    def short(self) -> str:
+        """The configuration for a line that has little room: of two launches their images."""
+        return " + ".join(f"{n} images" for n in self.launches) or self.config
 
     def in_words(self) -> str:
         """The time, its range and its GPU, in a phrase."""
@@ -72,11 +80,11 @@ class Source:
 class Origin(InfoRecord):
     """What ``compile`` chooses for a workload on an architecture, and what is known about it.
 
-    ``source`` is ``own`` (the user's store), ``shipped`` (a record of the package) or ``predicted`` (not measured);
+    ``source`` is ``own`` (the user's store), ``shipped`` (a record in the package) or ``predicted`` (not measured);
     ``reason`` is the kernel's. ``sources`` says what each source knows, the chosen one first; nothing is predicted if
     there is a shipped record. ``measured`` is when an own record was measured (UTC), among ``trials`` results.
-    ``floor`` is the time in microseconds that no kernel can beat on the GPU ``floor_device`` (None: not known for
-    these operands). ``left`` says which own records are not used, and why.
+    ``floor`` is the time in microseconds that no kernel can beat on the GPU ``floor_device`` (None: not known for these
+    operands). ``left`` says which own records are not used, and why.
     """
 
     workload: str
@@ -92,44 +100,44 @@ class Origin(InfoRecord):
 
     @property
     def taken(self) -> Source:
-        """What ``compile`` takes first."""
+        """The source that ``compile`` uses."""
         return self.sources[0]
 
     @property
     def source(self) -> str:
-        """Where that comes from."""
+        """The name of that source."""
         return self.taken.source
 
     @property
     def microseconds(self) -> float | None:
-        """The recorded time; None where it is predicted."""
+        """The recorded time; None if it is predicted."""
         return None if self.source == "predicted" else self.taken.microseconds
 
     @property
     def share(self) -> float | None:
-        """The part of the recorded time that the floor explains; 1 is the speed of light. None where one is missing, or
-        the floor is another GPU's."""
+        """The part of the recorded time that the floor explains; 1 is the speed of light. None if either is missing, or
+        the floor is that of another GPU."""
         if self.microseconds is None or self.floor is None or self.taken.device != self.floor_device:
             return None
         return self.floor / self.microseconds
 
     @property
     def advice(self) -> str:
-        """What would make it better known; empty for an own record."""
+        """What to do to know more; empty for an own record."""
         if self.source == "own":
             return ""
         return f'on a GPU of {self.arch}, subbyte.compile("{self.workload}", tries=16) measures and remembers'
 
     def of(self, source: str) -> Source | None:
-        """What one of :data:`SOURCES` knows; None where it was not asked, or knows nothing."""
+        """What one of :data:`SOURCES` knows; None if it was not asked, or knows nothing."""
         return next((one for one in self.sources if one.source == source), None)
 
     def title(self) -> str:
-        """What is taken, in a line."""
+        """What is chosen, in one line."""
         return f"{self.workload} on {self.arch}: {_TITLES.get(self.source, self.source)}"
 
     def table(self) -> Table:
-        """A row for each thing known."""
+        """One row for each source."""
         rows = [("source", self.source), ("family", self.taken.family), ("configuration", self.taken.config)]
         rows += [("expected" if one.source == "predicted" else "recorded" if one is self.taken else one.source,
                   one.in_words()) for one in self.sources]  # fmt: skip
@@ -159,7 +167,7 @@ def origin(
     store: str | os.PathLike[str] | None = None,
     gpu: str | None = None,
 ) -> Origin:
-    """Where the kernel that :func:`subbyte.compile` would choose for a workload comes from; nothing is built.
+    """Where the kernel comes from that :func:`subbyte.compile` would choose for a workload; nothing is built.
 
     The arguments are those of ``compile``. Times are in microseconds. Raises InvalidInput for an unknown workload,
     architecture or option, Unsupported with the reason when no family covers it.
@@ -172,10 +180,13 @@ def origin(
         best_known(found, target, family, output=output, store=store, gpu=gpu)  # raises the reason
     sources = tuple(_source(choice, found, target, own, SEPARATOR in str(output)) for choice in known)
     first = next((one for one in own.taken if known[0].own and one.configuration == known[0].config), None)
+    reason = sources[0].launched + known[0].reason.removesuffix(own.left_text)
+    if (two := next(iter(launches_ahead(own, known[0], family)), None)) is not None:
+        first, reason = two, reason_of(two)
+        sources = (_of_launches(two), *sources)
     floor, floor_device = _floor(found, target, sources[0].device or gpu)
     return Origin(
-        found.label, found.spec, target.name, sources[0].launched + known[0].reason.removesuffix(own.left_text),
-        sources,
+        found.label, found.spec, target.name, reason, sources,
         first.day if first else "", first.trials if first else None, floor, floor_device, own.left,
     )  # fmt: skip
 
@@ -191,7 +202,7 @@ def _by_source(workload: ConvWorkload, arch: Arch, family: str, output: str | No
 
 
 def _source(choice: Choice, workload: ConvWorkload, arch: Arch, own: Own, fused: bool) -> Source:
-    """What is known of a choice, or where two launches are expected to be faster of these."""
+    """What is known about a choice, or about two launches of it if they are expected to be faster."""
     name, key = choice.family.name, choice.config.key
     if choice.source == "predicted":
         time = choice.family.expected(workload, choice.config, arch)
@@ -206,8 +217,16 @@ def _source(choice: Choice, workload: ConvWorkload, arch: Arch, own: Own, fused:
     return Source(choice.source, name, key, choice.microseconds, low, high, choice.device)
 
 
+def _of_launches(record: OwnRecord) -> Source:
+    """The user's own find of two launches."""
+    config = record.configuration
+    images = config.images if isinstance(config, SplitConfig) else ()
+    return Source("own", record.family, record.config, record.microseconds, record.low, record.high, record.gpu,
+                  launches=images)  # fmt: skip
+
+
 def _floor(workload: ConvWorkload, arch: Arch, device: str | None) -> tuple[float | None, str]:
-    """The floor on the GPU a record is of, else on this machine's, else on the one whose peaks are usual; None of
+    """The floor on the record's GPU, else on this machine's, else on the default GPU of the measured peaks; None for
     operands, GPUs and architectures without measured peaks."""
     near = [device] if device else [*sorted(gpu_names(arch.name)), DEFAULT_DEVICE]
     known = next((one for one in near if one in known_devices() and measured_peaks(one).arch == arch.name), None)

@@ -1,4 +1,4 @@
-"""Running a race: every strategy on every landscape with every seed, spread over worker processes."""
+"""Runs a race: every strategy on every landscape with every seed, spread over worker processes."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from subbyte.workload import workloads as parse_workloads
 
 DEFAULT_STRATEGIES = ("random", "genetic", "autotvm", "diverse")
 RACED_WITH = ("numpy", "xgboost", "xgboost-cpu", "optuna", "kernel-tuner")
-"""Packages whose versions a race keeps besides the usual ones."""
+"""Packages whose versions a race records besides the usual ones."""
 HOLDOUT = 256
-"""Configurations of the landscape on which models are also judged."""
+"""Number of configurations of the landscape on which models are evaluated as well."""
 _RECALL = 10
 Entrant = str | ConvWorkload | Landscape | os.PathLike[str]
 Progress = Callable[[int, int], None]
@@ -60,11 +60,11 @@ def race(
 ) -> Race:
     """Run every strategy on every recorded landscape and compare them.
 
-    ``workloads`` are landscapes, their files or names, or workloads and networks that have shipped landscapes.
-    ``seeds`` is the number of seeds or the seeds themselves; a strategy is asked for ``batch`` configurations at a
-    time. ``traces`` adds the trials of another tool (see :mod:`subbyte.analysis.traces`). ``workers`` processes share
-    the runs; with 1 they run in this process. ``progress(done, total)`` is called after each run; ``command`` is kept
-    with the result. ``output`` is where the race will be saved; that it is writable is checked before the race begins.
+    ``workloads`` are landscapes, their files or names, or workloads and networks with shipped landscapes. ``seeds`` is
+    the number of seeds or the seeds themselves; a strategy is asked for ``batch`` configurations at a time. ``traces``
+    adds the trials of another tool (see :mod:`subbyte.analysis.traces`). ``workers`` processes share the runs; with 1
+    they run in this process. ``progress(done, total)`` is called after each run; ``command`` is stored with the result.
+    ``output`` is where the race will be saved; that it is writable is checked before the race starts.
 
     Raises InvalidInput for anything unknown, numbers below one, or an ``output`` that cannot be written.
     """
@@ -102,7 +102,7 @@ def _check(strategies: Sequence[str], trials: int, workers: int, batch: int) -> 
 
 
 def find_landscapes(workloads: Entrant | Iterable[Entrant]) -> tuple[list[Landscape], list[str]]:
-    """The landscapes named, and what was left out: layers of a network without one. Raises InvalidInput."""
+    """The landscapes named, and the network layers that were left out because they have none. Raises InvalidInput."""
     single = isinstance(workloads, str | ConvWorkload | Landscape | os.PathLike)
     asked: list[Any] = [workloads] if single else several(workloads, "workloads")
     found: list[Landscape] = []
@@ -127,7 +127,7 @@ def find_landscapes(workloads: Entrant | Iterable[Entrant]) -> tuple[list[Landsc
 
 
 def _layers(item: Any) -> list[ConvWorkload]:
-    """The workloads of a network's name; anything else is one."""
+    """The workloads of a network's name; anything else is a single one."""
     if isinstance(item, str) and not os.path.exists(item):
         try:
             return parse_workloads(item)
@@ -153,7 +153,7 @@ def _visitors(
 
 @dataclass(frozen=True)
 class Job:
-    """One run to be made: landscape by name, strategy with options, seed, trials, how many are asked for at once."""
+    """One run to make: landscape by name, strategy with options, seed, trials, how many are asked for at a time."""
 
     landscape: str
     strategy: str
@@ -163,14 +163,14 @@ class Job:
 
 
 class _Table(ReplayRunner):
-    """Replays a landscape for the space made from it, which needs no check."""
+    """Replays a landscape in the space made from it, which needs no check."""
 
     def check(self, space: SpaceLike) -> None:
         """Nothing to check."""
 
 
 class Ground:
-    """A landscape with what every run on it shares: space, runner, configurations on which models are judged."""
+    """A landscape with what every run on it shares: space, runner, configurations for evaluating models."""
 
     def __init__(self, landscape: Landscape) -> None:
         self.landscape = landscape
@@ -201,8 +201,8 @@ def run_one(ground: Ground, job: Job) -> Run:
 
 
 def _on_holdout(strategy: Any, ground: Ground) -> Judged:
-    """A strategy's model against the landscape: rank correlation, and the share of the fastest tenth that is among
-    its best tenth; None without a model, or before it was fitted."""
+    """A strategy's model evaluated on the landscape: rank correlation, and the share of the fastest tenth that is among
+    the tenth with the best scores; None without a model, or before it was fitted."""
     scores = getattr(strategy, "scores", None)
     if scores is None:
         return None, None
@@ -214,7 +214,7 @@ def _on_holdout(strategy: Any, ground: Ground) -> Judged:
 
 
 def _fits(strategy: Any) -> list[Fit]:
-    """What the strategy noted of its model."""
+    """What the strategy recorded about its model."""
     log = getattr(strategy, "quality", None)
     batches = log.batches if isinstance(log, QualityLog) else []
     found = [batch.model for batch in batches]
@@ -224,7 +224,7 @@ def _fits(strategy: Any) -> list[Fit]:
 # ---- many runs -------------------------------------------------------------------------------------------------
 
 _grounds: dict[str, Ground] = {}
-"""Of a worker process, by landscape: made once."""
+"""Of a worker process, by landscape: prepared once."""
 
 
 def _run(jobs: Sequence[Job], landscapes: Sequence[Landscape], workers: int, progress: Progress | None) -> list[Run]:
@@ -255,7 +255,7 @@ def _run(jobs: Sequence[Job], landscapes: Sequence[Landscape], workers: int, pro
 
 
 def _registered() -> list[str]:
-    """Strategies that were registered by hand, which a new process has to import."""
+    """Modules of strategies that were registered by hand, which a new process has to import."""
     return [name for name, cls in STRATEGIES.items() if not cls.__module__.startswith("subbyte.")]
 
 
@@ -271,7 +271,7 @@ def _work(job: Job) -> Run:
 
 
 def lean(landscape: Landscape) -> Landscape:
-    """Without samples and telemetry: what a search sees."""
+    """The landscape without samples and telemetry: what a search sees."""
     results = {
         index: Measured(result.microseconds) if isinstance(result, Measured) else Failed(result.kind, result.reason)
         for index, result in landscape.results.items()
@@ -281,7 +281,7 @@ def lean(landscape: Landscape) -> Landscape:
 
 @contextmanager
 def quiet_threads() -> Iterator[None]:
-    """Idle OpenMP threads of the workers sleep; spinning ones slow everybody down by far on a small machine."""
+    """Let idle OpenMP threads of the workers sleep; spinning ones slow everything down badly on a small machine."""
     wanted = {"OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)

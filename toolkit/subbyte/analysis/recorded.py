@@ -1,4 +1,4 @@
-"""What was measured and is kept: side-by-side records, ablations, landscapes, found by workload and GPU."""
+"""Measurements that are kept: side-by-side records, ablations, landscapes, found by workload and GPU."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Gpu(msgspec.Struct, frozen=True):
 
 
 class RecordShape(msgspec.Struct, frozen=True):
-    """What of a record is read."""
+    """The fields of a record that are read."""
 
     gpu: Gpu
     date: Name
@@ -59,7 +59,7 @@ class RecordShape(msgspec.Struct, frozen=True):
 class SideBySide(InfoRecord):
     """The same convolutions in this toolkit and in cuDNN, measured in one process (``subbyte bench``).
 
-    ``name`` is the file, ``rows`` one for each workload and side, ``missing`` says what could not run.
+    ``name`` is the file, ``rows`` has one row for each workload and side, ``missing`` says what could not run.
     """
 
     name: str
@@ -70,7 +70,7 @@ class SideBySide(InfoRecord):
 
     @classmethod
     def of(cls, data: Mapping[str, Any], name: str = "") -> SideBySide:
-        """The record in the plain data of ``subbyte bench --json``, or of ``benchmarks/baselines`` (layers alone).
+        """The record in the parsed output of ``subbyte bench --json``, or of ``benchmarks/baselines`` (layers only).
 
         Raises BrokenRecord.
         """
@@ -102,7 +102,7 @@ class SideBySide(InfoRecord):
         return tuple(sorted((row for row in self.rows if row.spec == spec), key=lambda row: row.microseconds))
 
     def of_workloads(self, *workloads: ConvWorkload | str) -> SideBySide:
-        """The same record with these convolutions alone. Raises InvalidInput for one that is not in it."""
+        """The same record with these convolutions only. Raises InvalidInput for one that it does not contain."""
         specs = [parse(one).spec for one in workloads]
         for one, spec in zip(workloads, specs, strict=True):
             if spec not in self.workloads:
@@ -111,7 +111,7 @@ class SideBySide(InfoRecord):
         return replace(self, rows=tuple(row for row in self.rows if row.spec in specs))
 
     def title(self) -> str:
-        """Who, where, when."""
+        """What was measured, where and when."""
         sides = len(dict.fromkeys(row.side for row in self.rows))
         return f"{len(self.workloads)} convolutions on {sides} sides, {self.device}, {self.date}"
 
@@ -123,7 +123,7 @@ class SideBySide(InfoRecord):
 
 
 def _as_rows(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The cells of a record of baselines as rows, ours first in each."""
+    """The cells of a baseline record as rows, ours first in each cell."""
     rows, missing = [], [{"side": "all", **one} for one in data["missing"]]
     for cell in data["cells"]:
         common = {name: cell[name] for name in ("workload", "spec", "operations")}
@@ -141,13 +141,13 @@ def _as_rows(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def results_folder() -> Path | None:
-    """The folder of the raw results; None where there is none."""
+    """The folder of the raw results; None if there is none."""
     return next((folder for folder in FOLDERS if folder.is_dir()), None)
 
 
 @lru_cache(maxsize=1)
 def side_by_sides() -> tuple[SideBySide, ...]:
-    """Every kept record of both sides, by file name; other files of the folder are passed over."""
+    """Every kept side-by-side record, by file name; other files in the folder are skipped."""
     folder = results_folder()
     found = []
     files = [*sorted(folder.glob("*.json")), *sorted(folder.glob("baselines/side-by-side-*.json"))] if folder else []
@@ -161,26 +161,26 @@ def side_by_sides() -> tuple[SideBySide, ...]:
 @checked
 @cache
 def recorded_ablation(spec: str, device: str, family: str | None = None) -> Ablation | None:
-    """What each technique brings to a workload on a GPU, from the kept landscapes of a family of kernels (default: the
-    usual one); None without them. Raises InvalidInput for an unknown family."""
+    """What each technique contributes to a workload on a GPU, from the kept landscapes of one kernel family (default:
+    the usual one); None without them. Raises InvalidInput for an unknown family."""
     folder = results_folder()
     name = usual().name if family is None else family_named(family).name
     fitting = _ablation_files(folder).get((spec, device, name), ()) if folder else ()
     try:
         return ablation(map(_as_recorded, fitting)) if fitting else None
-    except InvalidInput:  # not yet every combination
+    except InvalidInput:  # some combinations are still missing
         return None
 
 
 def _as_recorded(path: Path) -> Landscape:
-    """A landscape as it was recorded: what is compared are its own times, whatever today's constraints are."""
+    """A landscape as it was recorded: its own times are compared, whatever today's constraints are."""
     header, results, _ = read_file(path)
     return Landscape(header, results, path.name.removesuffix(SUFFIX))
 
 
 @lru_cache(maxsize=4)
 def _ablation_files(folder: Path) -> dict[tuple[str, str, str], tuple[Path, ...]]:
-    """The landscapes in folders called ``ablation`` by workload, GPU and family."""
+    """The landscapes in folders called ``ablation``, by workload, GPU and family."""
     found: dict[tuple[str, str, str], tuple[Path, ...]] = {}
     for path in sorted(folder.glob(f"**/ablation/*{SUFFIX}")):
         spec, device, kind = _header_of(path)
@@ -192,7 +192,7 @@ def _ablation_files(folder: Path) -> dict[tuple[str, str, str], tuple[Path, ...]
 
 @dataclass(frozen=True)
 class Fastest:
-    """The fastest configuration of a recorded landscape that today's constraints leave, and what it took."""
+    """The fastest configuration of a recorded landscape that today's constraints allow, and its time."""
 
     landscape: str
     config: Configuration
@@ -218,7 +218,7 @@ def _fastest(path: Path) -> Fastest | None:
 
 @lru_cache(maxsize=4)
 def landscape_workloads(device: str) -> tuple[ConvWorkload, ...]:
-    """The workloads that have a shipped landscape on a GPU; reads the headers alone."""
+    """The workloads with a shipped landscape on a GPU; reads only the headers."""
     paths = [path for path in shipped().values() if _header_of(path)[1] == device]
     return tuple(workload_from_dict(read_header(path)["workload"]) for path in paths)
 

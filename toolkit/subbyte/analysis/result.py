@@ -27,12 +27,12 @@ from subbyte.technique.record import InfoRecord, Table, columns_text, plain
 
 FORMAT = "subbyte-race"
 SCHEMA = 2
-"""Schema 1 kept every point of the curves."""
+"""Schema 1 stored every point of the curves."""
 SUFFIX = ".json.gz"
 
 
 MOST_POINTS = 10**8
-"""Trials of all runs of a race in a file."""
+"""Most trials of all runs of a race in a file."""
 
 
 class RaceShape(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ class RaceShape(msgspec.Struct, frozen=True):
 class Race(InfoRecord):
     """Participants on landscapes: ``runs`` for every participant, landscape and seed.
 
-    Statistics depend on the runs and on ``statistics_seed`` alone. Landscapes of one GPU are pooled; those of different
+    Statistics depend only on the runs and on ``statistics_seed``. Landscapes of one GPU are pooled; those of different
     GPUs are shown side by side and never ranked together. ``skipped`` says what was asked for and left out, and why.
     """
 
@@ -93,7 +93,8 @@ class Race(InfoRecord):
 
     @cached_property
     def curves(self) -> tuple[Curve, ...]:
-        """Best-so-far curves of every participant, by scope: every landscape, and those of a device together."""
+        """Best-so-far curves of every participant, by scope: each landscape, and all landscapes of a device
+        together."""
         return tuple(
             curve_of(scope, participant, np.concatenate([self.fractions(name, participant) for name in names]))
             for scope, names in self.scopes.items()
@@ -103,7 +104,7 @@ class Race(InfoRecord):
 
     @cached_property
     def standings(self) -> tuple[Standing, ...]:
-        """Area, fractions, trials to targets, distinctness and model quality of every landscape and participant."""
+        """Area, fractions, trials to targets, diversity and model quality for every landscape and participant."""
         return tuple(standing_of(*key, self.runs_of(*key), self.fractions(*key)) for key in self._pairs())
 
     def _pairs(self) -> Iterable[tuple[str, str]]:
@@ -116,7 +117,7 @@ class Race(InfoRecord):
 
     @cached_property
     def scopes(self) -> dict[str, tuple[str, ...]]:
-        """Landscapes by scope: each alone, then by device where several landscapes share one."""
+        """Landscapes by scope: each alone, then by device if several landscapes share one."""
         found: dict[str, tuple[str, ...]] = {facts.name: (facts.name,) for facts in self.landscapes}
         for device in dict.fromkeys(facts.device for facts in self.landscapes):
             names = tuple(facts.name for facts in self.landscapes if facts.device == device)
@@ -151,8 +152,8 @@ class Race(InfoRecord):
     ) -> Comparison:
         """``a`` against ``b``, paired by seed, pooled over ``landscapes`` (all by default; ``scope`` names them).
 
-        By area; with ``at`` by the fraction of the optimum after that many trials. ``pairs`` is the number of
-        comparisons it is one of. Raises InvalidInput for a pair without common runs, or a trial outside the race.
+        Compared by area or, with ``at``, by the fraction of the optimum after that many trials. ``pairs`` is the number
+        of comparisons made in all. Raises InvalidInput for a pair without common runs, or a trial outside the race.
         """
         names = tuple(several(landscapes, "landscapes")) or tuple(facts.name for facts in self.landscapes)
         if at is not None and not 1 <= whole(at, "at") <= self.trials:
@@ -183,7 +184,7 @@ class Race(InfoRecord):
 
     @property
     def verdict(self) -> str:
-        """What may be said, one sentence for each scope; devices are not ranked together."""
+        """The conclusions, one sentence for each scope; devices are not ranked together."""
         lines = []
         for scope, names in self.scopes.items():
             here = [p for p in self.participants if all(self.runs_of(name, p) for name in names)]
@@ -198,7 +199,7 @@ class Race(InfoRecord):
     # ---- showing -----------------------------------------------------------------------------------------------
 
     def title(self) -> str:
-        """What ran."""
+        """What was run."""
         seeds = max((s.runs for s in self.standings), default=0)
         return (
             f"Race of {len(self.participants)} participants on {len(self.landscapes)} "
@@ -253,8 +254,7 @@ class Race(InfoRecord):
     # ---- files -------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write every run, gzip-compressed JSON; the name must end in .json.gz. Raises InvalidInput,
-        NotWritten."""
+        """Write every run, gzip-compressed JSON; the name must end in .json.gz. Raises InvalidInput, NotWritten."""
         target = file_path(path, "race file")
         if not target.name.endswith(SUFFIX):
             raise InvalidInput(f"race file {target}: the name must end in {SUFFIX}")
@@ -270,8 +270,8 @@ class Race(InfoRecord):
 
     @classmethod
     def join(cls, races: Sequence[Race]) -> Race:
-        """Races on different landscapes as one. Raises InvalidInput for unlike numbers of trials, or a landscape that
-        stands in two of them."""
+        """Races on different landscapes joined into one. Raises InvalidInput for different numbers of trials, or for a
+        landscape that is in two of them."""
         races = several(races, "races")
         if not all(isinstance(race, Race) for race in races):
             raise InvalidInput("races are joined as Race objects; Race.load(FILE) reads one")
@@ -290,7 +290,7 @@ class Race(InfoRecord):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Race:
-        """The race in a file. Raises InvalidInput (no such file), BrokenRecord (damaged, or no race)."""
+        """The race in a file. Raises InvalidInput (no such file), BrokenRecord (damaged, or not a race)."""
         source = file_path(path, "race file")
         data: Any = json_file(source, "race file")
         if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("schema") != SCHEMA:
@@ -313,7 +313,7 @@ class Race(InfoRecord):
 
 
 def _run(data: Mapping[str, Any], trials: int, source: Path) -> Run:
-    """A run of a file's race. Raises BrokenRecord; a curve is drawn out only when it is as long as the others."""
+    """A run of a race file. Raises BrokenRecord; a curve is expanded only when it is as long as the others."""
     if data.get("trials") != trials:
         who = f"run of {data.get('participant')!s:.80}, seed {data.get('seed')!s:.40}"
         raise BrokenRecord(f"{source}: {who}, does not fit the race")

@@ -1,8 +1,8 @@
-"""What each technique contributes when every combination of the switches gets a search of its own.
+"""How much each technique contributes when every combination of the switches gets a search of its own.
 
-The same schedule with and without a technique (:mod:`subbyte.analysis.ablation`) can flatter a technique that the
-schedule was made for. Here every combination has its own best schedule, found by the same tuner with the same number of
-trials and measured again beside the others (``benchmarks/paper retuned``). The intervals hold the noise of that
+The same schedule with and without a technique (:mod:`subbyte.analysis.ablation`) can flatter a technique for which the
+schedule was made. Here every combination has its own best schedule, found by the same tuner with the same number of
+trials and measured again beside the others (``benchmarks/paper retuned``). The intervals cover the noise of that
 measurement, not the luck of the search.
 """
 
@@ -63,9 +63,8 @@ class FinalsShape(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Optimum:
-    """The best schedule found: median microseconds of the finals' rounds (``samples``), its place in the space and
-    ``config``, its key. ``trials`` is the number of the search's results, 0 where all configurations were measured.
-    """
+    """The best schedule found: median microseconds of the finals' rounds (``samples``), its index in the space and
+    ``config``, its key. ``trials`` is the number of results of the search, 0 if all configurations were measured."""
 
     microseconds: float
     samples: tuple[float, ...]
@@ -117,7 +116,7 @@ class Retuned(InfoRecord):
 
 
 def retuned(finals: Mapping[str, Any], order: Sequence[str] = TECHNIQUES, seed: int = 0) -> Retuned:
-    """The record in the plain data of a finals file. Raises BrokenRecord, InvalidInput."""
+    """The record in the parsed contents of a finals file. Raises BrokenRecord, InvalidInput."""
     try:
         if finals["format"] != FORMAT or finals["schema"] != 1:
             raise BrokenRecord(f"not the finals of tuned searches (format {finals['format']!r})")
@@ -150,7 +149,7 @@ def retuned(finals: Mapping[str, Any], order: Sequence[str] = TECHNIQUES, seed: 
 def read_retuned(path: str | os.PathLike[str], order: Sequence[str] = TECHNIQUES) -> Retuned:
     """The record in a finals file. Raises InvalidInput (no such file), BrokenRecord."""
     finals: Any = json_file(path, "finals")
-    if isinstance(finals, dict) and finals.get("format") == FORMAT:  # else the next line says what it is
+    if isinstance(finals, dict) and finals.get("format") == FORMAT:  # anything else is reported by the next line
         typed(finals, FinalsShape, f"{path}: the finals of tuned searches are damaged")
     return retuned(finals, order)
 

@@ -18,16 +18,17 @@ from subbyte.records.shapes import Count, Int, Name, Seconds, Time
 from subbyte.tune.record import StudyRecord
 
 Judged = tuple[float | None, float | None]
-"""What a model is worth on configurations it was not fitted to: ``holdout`` and ``found`` of a batch."""
+"""Quality of a model on configurations that it was not fitted to: ``holdout`` and ``found`` of a batch."""
 MOST_TRIALS = 10**7
-"""Trials of a run in a file."""
+"""Most trials of a run in a file."""
 WINDOW = 32
-"""Trials of one batch whose distinctness is looked at: the plan size of AutoTVM's search."""
+"""Trials per batch for which diversity is computed: the plan size of AutoTVM's search."""
 
 
 @dataclass(frozen=True)
 class LandscapeFacts:
-    """What a race needs of a landscape. ``size`` counts its configurations, ``failed`` those of them without a time."""
+    """What a race needs to know about a landscape. ``size`` counts its configurations, ``failed`` those without a
+    time."""
 
     name: Name
     workload: Name
@@ -53,13 +54,13 @@ class LandscapeFacts:
 
 @dataclass(frozen=True)
 class Batch:
-    """How distinct one batch of a run is; None where there is nothing to say.
+    """How diverse one batch of a run is; None where a value is undefined.
 
     ``hamming``: mean share of knobs in which two of the batch differ; ``nearest``: mean share of knobs that differ from
     the most similar configuration measured before; ``values``: mean share of a knob's values that occur; ``spread``:
-    coefficient of variation of the times; ``holdout``: rank correlation of the scores of the model then in use with the
-    speeds of configurations drawn from the whole landscape, ``found``: the share of the fastest tenth of those that is
-    in the tenth with the best scores.
+    coefficient of variation of the times; ``holdout``: rank correlation between the scores of the model in use at that
+    time and the speeds of configurations drawn from the whole landscape; ``found``: the share of the fastest tenth of
+    those that is in the tenth with the best scores.
     """
 
     trials: int
@@ -73,8 +74,8 @@ class Batch:
 
 @dataclass(frozen=True)
 class Fit:
-    """How a model predicted the results between its fit and the next: rank correlation, and the share of the ten
-    fastest that is among the ten best predicted (None where there were no more than ten)."""
+    """How well a model predicted the results between its fit and the next: rank correlation, and the share of the ten
+    fastest among the ten best predicted (None if there were no more than ten)."""
 
     spearman: float | None
     recall: float | None
@@ -84,7 +85,7 @@ Share: TypeAlias = int | float | None
 
 
 class BatchShape(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A batch as a race file holds it: the values of :class:`Batch`."""
+    """A batch as stored in a race file: the values of :class:`Batch`."""
 
     trials: Count
     hamming: Share
@@ -96,7 +97,7 @@ class BatchShape(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
 
 
 class RunShape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A run as a race file holds it; its best times are [trial, time] wherever they fell."""
+    """A run as stored in a race file; its best times are [trial, time] wherever they improved."""
 
     landscape: Name
     participant: Name
@@ -112,7 +113,7 @@ class RunShape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Run:
-    """The best time after each trial. Microseconds; None before the first success.
+    """The best time after each trial, in microseconds; None before the first success.
 
     ``evaluated`` counts the distinct configurations tried; a run that ended early keeps its best to the end.
     """
@@ -139,7 +140,7 @@ class Run:
         seconds: float = 0.0,
         window: int = WINDOW,
     ) -> Run:
-        """The run a study's record holds; ``holdout`` by batch and ``fits`` are what its model was worth."""
+        """The run in a study's record; ``holdout`` (by batch) and ``fits`` give the quality of its model."""
         times = [trial.microseconds for trial in record.trials[:trials]]
         indices = [trial.index for trial in record.trials[:trials]]
         knobs = record.header["space"]["knobs"]
@@ -158,9 +159,9 @@ class Run:
         trials: int,
         window: int = WINDOW,
     ) -> Run:
-        """The run of somebody else's search that visited ``indices``; visits to a configuration count once.
+        """The run of an external search that visited ``indices``; repeated visits to a configuration count once.
 
-        Raises InvalidInput for an index that the landscape does not hold.
+        Raises InvalidInput for an index that is not in the landscape.
         """
         unique = list(dict.fromkeys(indices))[:trials]
         times: list[float | None] = []
@@ -175,7 +176,7 @@ class Run:
         return cls(landscape.name, participant, seed, best, len(times), times.count(None), 0.0, batches)
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON: of the best times only the trials at which they fell; shares to four digits."""
+        """Ready for JSON: best times only at the trials where they improved; shares to four digits."""
         data = asdict(self)
         data["trials"] = len(data.pop("best_microseconds"))
         data["improvements"] = improvements(self.best_microseconds)
@@ -198,7 +199,7 @@ class Run:
 
 
 def best_so_far(times: Sequence[float | None], trials: int) -> tuple[float | None, ...]:
-    """The least time after each of ``trials`` trials; the last one holds on where there are fewer times."""
+    """The minimum time after each of ``trials`` trials; the last one is repeated if there are fewer times."""
     best: float | None = None
     curve: list[float | None] = []
     for time in times[:trials]:
@@ -209,7 +210,7 @@ def best_so_far(times: Sequence[float | None], trials: int) -> tuple[float | Non
 
 
 def improvements(best: Sequence[float | None]) -> list[list[float]]:
-    """[trial, time] wherever the best time fell, trials counted from 1."""
+    """[trial, time] wherever the best time improved, trials counted from 1."""
     before: Sequence[float | None] = [None, *best]
     changes = zip(before, best, strict=False)
     return [[place, time] for place, (old, time) in enumerate(changes, start=1) if time is not None and time != old]
@@ -241,7 +242,7 @@ def describe_batches(
 ) -> tuple[Batch, ...]:
     """Batches of ``window`` trials in order; ``sizes`` are the numbers of values of the knobs, first knob fastest.
 
-    A last batch that is cut short counts when it holds at least two configurations.
+    An incomplete last batch counts when it holds at least two configurations.
     """
     digits = _digits(indices, sizes)
     several = [knob for knob, size in enumerate(sizes) if size > 1]
@@ -277,7 +278,7 @@ def _mean_pairwise(part: npt.NDArray[np.int64]) -> float:
 
 
 def _nearest(part: npt.NDArray[np.int64], before: npt.NDArray[np.int64]) -> float | None:
-    """Mean over the rows of the least share of knobs that differ from a row of ``before``."""
+    """Mean over the rows of the smallest share of knobs that differ from any row of ``before``."""
     if not len(before):
         return None
     differ = (part[:, None, :] != before[None, :, :]).mean(axis=2)

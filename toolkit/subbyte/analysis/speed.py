@@ -1,7 +1,7 @@
-"""The speed of light: how fast a convolution could be on a GPU, how fast it was, and what lies between.
+"""The speed of light: how fast a convolution could be on a GPU, how fast it was, and what accounts for the difference.
 
-Three floors, each from a measured peak (:mod:`subbyte.device.peaks`): launching a kernel, moving every operand
-and result once at four bits, and multiplying at the rate of the kernel family's own matrix instruction.
+Three floors, each from a measured peak (:mod:`subbyte.device.peaks`): launching a kernel, moving every operand and
+result once at four bits, and multiplying at the rate of the kernel family's own matrix instruction.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from subbyte.workload import INT4, ConvWorkload
 from subbyte.workload import workload as parse
 
 TWO_OF_FOUR = (2, 4)
-"""Weights that instructions of sparse Tensor Cores take."""
+"""Weight types that the instructions of sparse Tensor Cores accept."""
 _BITS = {"int4": 4, "int8": 8, "float16": 16, "bfloat16": 16, "fp8": 8, "int32": 32}
 
 
 @dataclass(frozen=True)
 class Floor:
-    """Time below which one thing alone cannot be done, in microseconds; ``why`` says what was assumed."""
+    """The least time that one resource alone needs, in microseconds; ``why`` says what was assumed."""
 
     name: str
     microseconds: float
@@ -40,7 +40,7 @@ class Floor:
 
 @dataclass(frozen=True)
 class Timed:
-    """A measured time of one side. ``config`` is the configuration of ours, "" for others; ``source`` the record."""
+    """A measured time of one side. ``config`` is the configuration for ours, "" for others; ``source`` the record."""
 
     side: str
     microseconds: float
@@ -51,11 +51,11 @@ class Timed:
 
 @dataclass(frozen=True)
 class SpeedLimits(FormerFields, InfoRecord, former={"ceiling_tops": "peak_tops"}):
-    """One workload on one GPU: floors, measured times, and what each technique brought.
+    """One workload on one GPU: floors, measured times, and what each technique contributed.
 
     ``atom`` is the matrix instruction of the best known configuration's family, ``measured`` that configuration's time
-    (None: nothing is recorded), ``others`` the other sides, fastest first. ``ablation`` is None where no ablation of
-    the workload is recorded.
+    (None: nothing is recorded), ``others`` the other sides, fastest first. ``ablation`` is None if no ablation of the
+    workload is recorded.
     """
 
     workload: str
@@ -77,22 +77,23 @@ class SpeedLimits(FormerFields, InfoRecord, former={"ceiling_tops": "peak_tops"}
 
     @property
     def floor(self) -> float:
-        """Launching, and then the longer of moving and multiplying, which can overlap: microseconds."""
+        """Launch, plus the longer of moving and multiplying, which can overlap: microseconds."""
         return self.floor_of("launch") + max(self.floor_of("bytes"), self.floor_of("arithmetic"))
 
     @property
     def bound(self) -> str:
-        """The floor that is highest: what would limit a perfect kernel."""
+        """The highest floor: what would limit a perfect kernel."""
         return max(self.floors, key=lambda floor: floor.microseconds).name
 
     @property
     def share(self) -> float | None:
-        """Part of the measured time that the floor explains; 1 is the speed of light. None without a measurement."""
+        """The part of the measured time that the floor explains; 1 is the speed of light. None without a
+        measurement."""
         return self.floor / self.measured.microseconds if self.measured else None
 
     @property
     def speed_up(self) -> float | None:
-        """How many times as fast as the fastest other side; None where one of the two is missing."""
+        """How many times as fast as the fastest other side; None if either is missing."""
         if self.measured is None or not self.others:
             return None
         return self.others[0].microseconds / self.measured.microseconds
@@ -103,7 +104,7 @@ class SpeedLimits(FormerFields, InfoRecord, former={"ceiling_tops": "peak_tops"}
 
     @property
     def finding(self) -> str:
-        """What follows from the numbers, in one sentence."""
+        """The conclusion from the numbers, in one sentence."""
         if self.measured is None:
             return f"{self.workload} cannot be faster than {self.floor:.2f} us on {self.device}; nothing is recorded."
         text = (
@@ -129,7 +130,7 @@ class SpeedLimits(FormerFields, InfoRecord, former={"ceiling_tops": "peak_tops"}
         return Table(("kind", "what", "us", "TOPS", "from"), tuple(rows))
 
     def text(self) -> str:
-        """The table, what follows from it, and the techniques."""
+        """The table, the conclusion, and the techniques."""
         parts = [self.title(), columns_text(self.table()), self.finding]
         if self.ablation is not None:
             parts.append(self.ablation.text())
@@ -141,7 +142,8 @@ class SpeedLimits(FormerFields, InfoRecord, former={"ceiling_tops": "peak_tops"}
 
 @dataclass(frozen=True)
 class RooflinePoint:
-    """One measured side of one workload: operations for each byte of x, w and y moved once, and what was reached.
+    """One measured side of one workload: operations per byte if x, w and y are moved once, and the rate that was
+    reached.
 
     ``ours`` marks this toolkit's kernels, whose bytes are those of four-bit operands.
     """
@@ -158,7 +160,7 @@ class RooflinePoint:
 
 @dataclass(frozen=True)
 class Roofline(InfoRecord):
-    """Everything measured on a GPU under its roofs. ``roofs`` are 10^12 operations per second by matrix instruction;
+    """Everything measured on a GPU, under its roofs. ``roofs`` are 10^12 operations per second by matrix instruction;
     left of ``ridge(roof)`` the copy bandwidth is the roof."""
 
     device: str
@@ -167,7 +169,7 @@ class Roofline(InfoRecord):
     points: tuple[RooflinePoint, ...]
 
     def of_workloads(self, specs: Collection[str]) -> Roofline:
-        """The same roofs, and the points of these convolutions alone."""
+        """The same roofs, with the points of these convolutions only."""
         return replace(self, points=tuple(point for point in self.points if point.spec in specs))
 
     def ridge(self, atom: str) -> float:
@@ -175,7 +177,7 @@ class Roofline(InfoRecord):
         return self.roofs[atom] / self.copy_terabytes_per_second
 
     def title(self) -> str:
-        """What stands under the roofs."""
+        """What the roofline shows."""
         layers = len({point.spec for point in self.points})
         return f"Roofline of {self.device}: {layers} workloads, {len(self.points)} measured times"
 
@@ -193,10 +195,10 @@ def speed_of_light(
     """The floors of a workload on a GPU, with the best recorded time and those of other libraries, in microseconds.
 
     ``microseconds`` replaces the recorded time, for example with one measured just now. Types other than int4 may be
-    multiplied bit by bit, at the peak of the one-bit instructions; 2:4 weights use the peak of the sparse
-    instructions; weights with blocks of zeros are counted by their live blocks. The other libraries' times are for
-    the dense int4 layer. Raises InvalidInput for an unknown workload, a GPU whose peaks were not measured, or a time
-    that is not positive, Unsupported for types whose values are not sums of bits.
+    multiplied bit by bit, at the peak of the one-bit instructions; 2:4 weights use the peak of the sparse instructions;
+    weights with blocks of zeros count only their live blocks. The other libraries' times are for the dense int4 layer.
+    Raises InvalidInput for an unknown workload, a GPU whose peaks were not measured, or a time that is not positive,
+    Unsupported for types whose values are not sums of bits.
     """
     w, limits = parse(workload), measured_peaks(device)
     if w.precision != INT4 and not limits.binary_tops:
@@ -211,7 +213,7 @@ def speed_of_light(
     others: dict[str, Timed] = {}
     for found in _sides(replace(w, precision=INT4), device):
         if not found.side.startswith(OURS):
-            others[found.side] = found  # records come by date: the latest one counts
+            others[found.side] = found  # records are sorted by date: the latest one counts
     return SpeedLimits(
         w.label, w.spec, w.n, device, w.operations, w.bytes_moved, atom, limits.peak(atom),
         _floors(w, limits, atom), best, tuple(sorted(others.values(), key=lambda side: side.microseconds)),
@@ -221,7 +223,7 @@ def speed_of_light(
 
 @checked
 def studied_workloads(device: str = DEFAULT_DEVICE) -> tuple[ConvWorkload, ...]:
-    """The workloads on a GPU that have a recorded landscape, or an ablation of a family."""
+    """The workloads on a GPU that have a recorded landscape, or an ablation of some family."""
     found = {one.spec for one in landscape_workloads(device)}
     return tuple(
         w for w in recorded_workloads(device)
@@ -231,7 +233,7 @@ def studied_workloads(device: str = DEFAULT_DEVICE) -> tuple[ConvWorkload, ...]:
 
 @checked
 def recorded_workloads(device: str = DEFAULT_DEVICE) -> tuple[ConvWorkload, ...]:
-    """Every int4 workload with a recorded time on a GPU: the smaller batch first, then by name.
+    """Every int4 workload with a recorded time on a GPU: sorted by batch size, then by name.
 
     The measured peaks are those of int4 kernels.
     """
@@ -244,7 +246,7 @@ def recorded_workloads(device: str = DEFAULT_DEVICE) -> tuple[ConvWorkload, ...]
 
 @checked
 def roofline(device: str = DEFAULT_DEVICE) -> Roofline:
-    """Everything recorded on a GPU under its roofs: ours at its best, every other side. Raises InvalidInput."""
+    """Everything recorded on a GPU under its roofs: our best times and every other side. Raises InvalidInput."""
     limits = measured_peaks(device)
     points: list[RooflinePoint] = []
     roofs: dict[str, float] = {}
@@ -279,7 +281,8 @@ def _floors(w: ConvWorkload, limits: MeasuredPeaks, atom: str) -> tuple[Floor, .
 
 
 def _pairs(w: ConvWorkload, atom: str) -> int:
-    """Instructions' products for each product of values: one for each pair of planes, one of whole values."""
+    """Products that the instructions compute per product of values: one for each pair of planes, or one for whole
+    values."""
     types = w.precision
     return types.weights.bits * types.activations.bits if atom.startswith("b1.") else 1
 
@@ -303,8 +306,8 @@ def _sides(w: ConvWorkload, device: str) -> list[Timed]:
 
 
 def _best(w: ConvWorkload, device: str, limits: MeasuredPeaks) -> tuple[Timed | None, str, str]:
-    """The fastest recorded time of ours, the measured atom and the family of its configuration; without any, the
-    fastest atom of those that multiply its operands and the family of the newest instruction."""
+    """Our fastest recorded time, the measured atom and the family of its configuration; if none is recorded, the
+    fastest atom that multiplies its operands and the family of the newest instruction."""
     found: list[tuple[Timed, Mapping[str, Any]]] = []
     spec = w.spec
     for one in recorded_fastest(device, spec):
@@ -327,15 +330,15 @@ def _best(w: ConvWorkload, device: str, limits: MeasuredPeaks) -> tuple[Timed | 
         return None, _fastest_atom(w, limits), (able or newest_first())[0].name
     timed, values = min(found, key=lambda pair: pair[0].microseconds)
     family, known = family_of_fields(values)
-    config = family.stand_in(known or family.plain)  # a kernel that cannot be built any more had the same instruction
+    config = family.stand_in(known or family.plain)  # a kernel that can no longer be built used the same instruction
     atom = limits.measured(family.plan(w, config, arch_named(limits.arch)).atom.name)
     if w.precision.weights.group == TWO_OF_FOUR and not config.skips_zeros:
-        atom = _fastest_atom(w, limits)  # the dense kernel that is faster so far does not move the floor
+        atom = _fastest_atom(w, limits)  # a dense kernel that is still faster does not change the floor
     return timed, atom, family.name
 
 
 def _fastest_atom(w: ConvWorkload, limits: MeasuredPeaks) -> str:
-    """The measured atom that takes least time for the operands: as bytes, as 2:4 weights, or plane by plane."""
+    """The measured atom that needs the least time for the operands: as bytes, as 2:4 weights, or plane by plane."""
     ways = dict(limits.tops)
     if w.precision.weights.group == TWO_OF_FOUR:
         ways |= limits.sparse_tops
@@ -345,8 +348,8 @@ def _fastest_atom(w: ConvWorkload, limits: MeasuredPeaks) -> str:
 
 
 def _bytes(w: ConvWorkload, side: str) -> float:
-    """Bytes of what is read of x, of w and y once, in the types of a side, which its name
-    tells: "cuDNN int8 to int32, graph API"."""
+    """Bytes to read x and w and to write y once, in a side's types, which are part of its name: "cuDNN int8 to int32,
+    graph API"."""
     x, weights, y = w.n * w.pixels_read * w.c, w.k * w.r * w.s * w.c, w.n * w.p * w.q * w.k
     if side.startswith(OURS):
         types = w.precision

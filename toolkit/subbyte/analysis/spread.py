@@ -1,4 +1,4 @@
-"""How the times of a landscape spread: how many configurations are nearly as fast as the fastest."""
+"""How a landscape's times are distributed: how many configurations are nearly as fast as the fastest."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Spread(InfoRecord):
 
 @checked
 def spread(landscape: Landscape) -> Spread:
-    """How the times of a landscape spread. Raises InvalidInput when nothing in it was measured."""
+    """How a landscape's times are distributed. Raises InvalidInput when nothing in it was measured."""
     times = sorted(result.microseconds for result in landscape.results.values() if isinstance(result, Measured))
     if not times:
         raise InvalidInput(f"landscape {landscape.name}: no configuration was measured, there are no times")

@@ -1,10 +1,10 @@
-"""Table 1 of Choi et al. 2022 on another GPU: two tuned baselines, the whole space, a search with 500 trials.
+"""Table 1 of Choi et al. 2022 on another GPU: tuned baselines, the whole space, a search with 500 trials.
 
 The paper's columns were measured on a T4, where int4 is native; its baseline is TVM's own HWNC schedule. Here there are
-three baselines, all tuned with the same tuner and trials: that schedule with int4 values (``hwnc_s4``, which Hopper
-only emulates), the same with bytes (``hwnc_s8``, its fair modern equivalent), and our kernel with all techniques off
-(``all_off``). The baselines by TVM's schedule give int32 sums, on input padded beforehand; ours do requantization and
-padding as well.
+three baselines, all tuned with the same tuner and number of trials: that schedule with int4 values (``hwnc_s4``, which
+Hopper only emulates), the same with bytes (``hwnc_s8``, its fair modern equivalent), and our kernel with all techniques
+off (``all_off``). The baselines with TVM's schedule output int32 sums and read input that was padded beforehand; ours
+include requantization and padding.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _ALL_ON = "sharing full, packing on, nhwcnc"
 
 @dataclass(frozen=True)
 class StageRow:
-    """One stage. ``paper`` holds the T4's microseconds; the others are microseconds here, None where not measured.
+    """One stage. ``paper`` holds the T4's microseconds; the others are microseconds here, None if not measured.
 
     ``searched`` is the best of a search with all techniques on, ``exhaustive`` the best of the whole space, both
-    measured in turns in one process with ``all_off``. ``hwnc_trials`` are the trials that the searches of TVM's
-    schedule got, by operand (s4, s8).
+    measured in one process, interleaved with ``all_off``. ``hwnc_trials`` is the number of trials in the searches of
+    TVM's schedule, by operand (s4, s8).
     """
 
     workload: str
@@ -56,7 +56,7 @@ class StageRow:
     hwnc_trials: dict[str, int] = field(default_factory=dict)
 
     def speed_up(self, baseline: str) -> float | None:
-        """``baseline`` (hwnc_s4, hwnc_s8, all_off) over ``searched``; None where it was not measured."""
+        """``baseline`` (hwnc_s4, hwnc_s8, all_off) over ``searched``; None if it was not measured."""
         time = getattr(self, baseline)
         return None if time is None else float(time) / self.searched
 
@@ -96,7 +96,7 @@ class TableOne(InfoRecord):
         return Table(columns, tuple(_cells(row) for row in self.rows))
 
     def _repr_html_(self) -> str:
-        """The table with its rows as columns: four of them fit into a narrow notebook, thirteen do not."""
+        """The transposed table, with stages as columns: four columns fit into a narrow notebook, thirteen do not."""
         shown = self.table()
         stages = tuple(f"stage {row.stage}" for row in self.rows)
         turned = zip(shown.columns[1:], *(row[1:] for row in shown.rows), strict=True)
@@ -116,7 +116,7 @@ Hwnc = Mapping[tuple[int, str], tuple[float, int]]
 def table_one(retuned: Mapping[int, Retuned], hwnc: Hwnc | None = None) -> TableOne:
     """The table from the retuned optima by stage and the searches of TVM's schedule.
 
-    Raises InvalidInput when there is no stage, or the stages were searched in unlike ways.
+    Raises InvalidInput when there is no stage, or the stages were searched in different ways.
     """
     if not retuned:
         raise InvalidInput("no stage was searched; run `python benchmarks/paper retuned`")

@@ -1,7 +1,7 @@
-"""Searches that ran elsewhere: the configurations a tool visited on a landscape, brought into a race.
+"""Searches that ran elsewhere: the configurations that a tool visited on a landscape, added to a race.
 
 A trace file is JSON: ``{"format", "schema", "participant", "landscape": {"spec", "space_hash"}, "tool", "runs":
-[{"seed", "indices"}]}``. It holds indices, no times: those are looked up in the landscape, so that everybody is
+[{"seed", "indices"}]}``. It holds indices, not times: times are looked up in the landscape, so that all tools are
 measured by the same table, and a configuration visited again costs nothing.
 """
 
@@ -29,7 +29,7 @@ SCHEMA = 1
 
 
 class TracedLandscape(msgspec.Struct, frozen=True):
-    """Where the traces belong."""
+    """The landscape of the traces."""
 
     spec: Name
     space_hash: Name
@@ -37,7 +37,7 @@ class TracedLandscape(msgspec.Struct, frozen=True):
 
 
 class TracedRun(msgspec.Struct, frozen=True):
-    """What was visited with one seed."""
+    """The configurations visited with one seed."""
 
     seed: Count
     indices: tuple[Count, ...]
@@ -98,7 +98,7 @@ def write_traces(
 
 
 def read_traces(path: str | os.PathLike[str]) -> Traces:
-    """The traces in a file. Raises InvalidInput (no such file), BrokenRecord (damaged, or no traces)."""
+    """The traces in a file. Raises InvalidInput (no such file), BrokenRecord (damaged, or not traces)."""
     data: Any = json_file(path, "trace file")
     if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("schema") != SCHEMA:
         raise BrokenRecord(f"{path}: no trace file, or damaged (not of format {FORMAT}, schema {SCHEMA})")

@@ -1,8 +1,8 @@
-"""Sharing in registers saves loads and, where int4 is unpacked first, unpacking: how much of each.
+"""Sharing in registers saves loads and, where int4 is unpacked first, unpacking: how much each of them saves.
 
-From the control in which activations are stored as the bytes that are multiplied (``benchmarks/paper unpacking``).
-What full sharing gains there it gains without unpacking; what it gains more with packed activations is unpacking that
-it does once for each datum and not once for each tap.
+From a control experiment in which activations are stored as the bytes that are multiplied (``benchmarks/paper
+unpacking``). What full sharing gains there, it gains without unpacking; what it gains in addition with packed
+activations comes from unpacking each datum once instead of once per tap.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ScheduleShape(msgspec.Struct, frozen=True):
 
 
 class ControlShape(msgspec.Struct, frozen=True):
-    """A control's file."""
+    """The file of a control experiment."""
 
     workload: Named
     device: Named
@@ -54,9 +54,9 @@ class UnpackingControl(InfoRecord):
     """Arms none, shared and full, with packed (``s4``) and with byte activations (``s8``), on common schedules.
 
     ``sharing[stored]`` holds the speed-ups ``"shared"`` and ``"full"`` over none, and ``"full over shared"``: what
-    registers add to shared memory. ``unpacking`` is the share of ``"full over shared"`` that goes away where nothing is
+    registers add to shared memory. ``unpacking`` is the part of ``"full over shared"`` that disappears when nothing is
     unpacked: the ratio of the two. ``stored_as_bytes[sharing]`` is packed time over byte time. ``microseconds[stored]``
-    has the geometric mean of each arm.
+    holds the geometric mean of each arm.
     """
 
     workload: str
@@ -84,7 +84,7 @@ class UnpackingControl(InfoRecord):
 
 
 def unpacking(data: Mapping[str, Any], seed: int = 0) -> UnpackingControl:
-    """The record in the plain data of a control's file; schedules that lack an arm are left out.
+    """The record in the parsed contents of a control's file; schedules that lack an arm are left out.
 
     Raises BrokenRecord, InvalidInput when fewer than 10 schedules have all six arms.
     """
@@ -134,6 +134,6 @@ def read_unpacking(path: str | os.PathLike[str]) -> UnpackingControl:
         data: Any = json_file(path, "control")
     except BrokenRecord as error:
         raise BrokenRecord(f"{path}: not gzip-compressed JSON ({error!s:.300})") from None
-    if isinstance(data, dict) and data.get("format") == FORMAT:  # else the next line says what it is
+    if isinstance(data, dict) and data.get("format") == FORMAT:  # anything else is reported by the next line
         typed(data, ControlShape, f"{path}: the control of unpacking is damaged")
     return unpacking(data)

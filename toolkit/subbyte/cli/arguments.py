@@ -1,4 +1,4 @@
-"""Arguments and output that the commands share."""
+"""Arguments and output shared by the commands."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_SEED = 2**32 - 1
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Keeps line breaks, and room for the longest command name, which argparse misses by its indent."""
+    """Keeps line breaks, and leaves room for the longest command name, which argparse misjudges by its indentation."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=30)
@@ -31,7 +31,7 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that keeps line breaks in its help, allows no abbreviated flags and raises InvalidInput."""
+    """An argument parser that keeps line breaks in its help, rejects abbreviated flags and raises InvalidInput."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("formatter_class", _HelpFormatter)
@@ -43,12 +43,12 @@ class Parser(argparse.ArgumentParser):
         raise InvalidInput(f"{message}; see `{self.prog} --help`")
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """Help and version as every other output; argparse would keep quiet about what it cannot write."""
+        """Print help and version like all other output; argparse would silently ignore write errors."""
         (say if file is sys.stderr else put)(message, end="")
 
 
 def command_parser(subparsers: Any, name: str, description: str, example: str) -> argparse.ArgumentParser:
-    """The parser of one command (or of one of its parts) with ``--json`` and an example under its help."""
+    """The parser of one command (or of a subcommand) with ``--json`` and an example below its help."""
     parser: argparse.ArgumentParser = subparsers.add_parser(
         name, help=description.splitlines()[0], description=description, epilog=f"example:\n  {example}"
     )
@@ -62,7 +62,7 @@ def add_json_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def add_workload_argument(parser: argparse.ArgumentParser, default: str | None = None) -> None:
-    """``WORKLOAD``: args.workload is a ConvWorkload. It may be left out when there is a default."""
+    """``WORKLOAD``: args.workload is a ConvWorkload. It is optional if there is a default."""
     text = (
         "a layer with its batch (resnet50.stage2@8), a spec (n8h56w56c64k64r3s3p1) or a matrix product "
         "(gemm64x1024x1024); append :w1a2 for the bits of weights and activations where they are not int4"
@@ -84,7 +84,7 @@ def add_workloads_argument(parser: argparse.ArgumentParser, nargs: str = "+") ->
 
 
 def add_sparsity_argument(parser: argparse.ArgumentParser) -> None:
-    """``--sparsity``: what :func:`take_sparsity` gives the workloads."""
+    """``--sparsity``, which :func:`take_sparsity` applies to the workloads."""
     text = (
         "zeros of the weights: 2:4 = at most two of four neighbouring input channels are nonzero; blocks:0.25 = a "
         "quarter of the blocks of 64 filters x 32 channels of a tap are nonzero; condense = zeros anywhere in both "
@@ -97,7 +97,8 @@ def take_sparsity(args: argparse.Namespace) -> None:
     """Apply ``--sparsity`` to args.workload or to each of args.workloads.
 
     With ``--sparsity condense`` it also sets args.family to the family whose kernels find zeros. Raises InvalidInput
-    for weights that cannot be 0, and for another family."""
+    for weights that cannot be 0, and for another family.
+    """
     from subbyte.families.registry import finding_zeros
     from subbyte.workload.sparsity import FOUND, text_with_sparsity, with_sparsity
 
@@ -117,9 +118,9 @@ def add_arch_argument(parser: argparse.ArgumentParser, default: str | None = "sm
 
 
 def add_config_arguments(parser: argparse.ArgumentParser, family: str = "", chosen: str = "") -> None:
-    """``--set knob=value``, once or several times, and ``--family`` with its default (empty: the usual one): read them
-    with :func:`configuration`. The default ``auto`` may be asked for as well. ``chosen`` says how the command chooses
-    where none is asked for: args.family is None then."""
+    """``--set knob=value``, repeatable, and ``--family`` with its default (empty: the usual one): read them with
+    :func:`configuration`. ``auto`` may also be given explicitly. ``chosen`` describes how the command chooses by
+    default: args.family is None then."""
     from subbyte.families.registry import families, family_names, usual
 
     family = family or usual().name
@@ -135,8 +136,8 @@ def add_config_arguments(parser: argparse.ArgumentParser, family: str = "", chos
 
 
 def asked_settings(args: argparse.Namespace) -> dict[str, str]:
-    """The values of ``--set`` by knob. Raises InvalidInput for a text that is no ``knob=value``, and for a knob that is
-    set twice."""
+    """The values of ``--set`` by knob. Raises InvalidInput for a text that is not ``knob=value``, and for a knob that
+    is set twice."""
     values: dict[str, str] = {}
     known: set[str] = set()
     for setting in args.settings:
@@ -152,10 +153,10 @@ def asked_settings(args: argparse.Namespace) -> dict[str, str]:
 
 
 def asked_family(args: argparse.Namespace) -> str:
-    """``--family``, where it is auto the one that alone has a knob of ``--set``; when several have them all the usual
-    one, or where that computes other operands the newest that does not.
+    """``--family`` or, if it is auto, the only family with the knobs of ``--set``; if several have them, the usual one,
+    or if that does not compute these operands, the newest that does.
 
-    Raises InvalidInput when ``--set`` names knobs of several families, or one that none has.
+    Raises InvalidInput when ``--set`` names knobs of several families, or one that no family has.
     """
     named: str = args.family
     if named != "auto":
@@ -175,7 +176,7 @@ def asked_family(args: argparse.Namespace) -> str:
 
 
 def _computing(args: argparse.Namespace, knobs: set[str]) -> str:
-    """The family to take of those that have all knobs: the usual one, or the newest that computes the operands."""
+    """The family to use among those that have all knobs: the usual one, or the newest that computes the operands."""
     from subbyte.families.registry import newest_first, usual
 
     having = [usual(), *(family for family in newest_first() if knobs <= set(family.knobs))]
@@ -183,7 +184,7 @@ def _computing(args: argparse.Namespace, knobs: set[str]) -> str:
 
 
 def _able(args: argparse.Namespace, found: list[Family]) -> list[Family]:
-    """Those of some families that compute the workload; all where none does, or where none is asked for."""
+    """The families among ``found`` that compute the workload; all of them if none does, or if there is no workload."""
     from subbyte.device.arch import arch
     from subbyte.workload import workload
 
@@ -196,7 +197,7 @@ def _able(args: argparse.Namespace, found: list[Family]) -> list[Family]:
 def configuration(args: argparse.Namespace, base: Configuration | None = None) -> Configuration | None:
     """``base`` with the values of ``--set``; without ``--set`` the base itself, which may be None.
 
-    Without a base the values change the plain configuration of the family. Raises InvalidInput.
+    Without a base the values change the default configuration of the family. Raises InvalidInput.
     """
     from subbyte.families.registry import family_named, usual
 
@@ -221,13 +222,13 @@ def kind_list() -> str:
 
 
 def _owner(args: argparse.Namespace, knob: str) -> str | None:
-    """The family that alone has a knob of this name."""
+    """The only family with a knob of this name."""
     owners = _owners(args, knob)
     return owners[0] if len(owners) == 1 else None
 
 
 def _owners(args: argparse.Namespace, knob: str) -> list[str]:
-    """The families that have a knob of this name, of those that compute the workload if one does."""
+    """The families with a knob of this name; only those that compute the workload, if any does."""
     from subbyte.families.registry import families
 
     name = knob.lower().replace("-", "_")
@@ -263,9 +264,9 @@ def spread_settings(argv: Sequence[str]) -> list[str]:
 
 
 def emit(command: str, payload: Mapping[str, Any], args: argparse.Namespace, text: str) -> None:
-    """Print the result of a command on stdout: ``text``, or with ``--json`` one versioned object.
+    """Print a command's result on stdout: ``text``, or with ``--json`` one versioned object.
 
-    Raises NotWritten when stdout cannot be written.
+    Raises NotWritten if stdout cannot be written.
     """
     if args.json:
         put(json.dumps({"schema": SCHEMA, "command": command, **payload}, allow_nan=False))
@@ -281,10 +282,10 @@ def emit_and_save(
     save: Callable[[], object],
     saved: str = "",
 ) -> int:
-    """Save a result, print it whether or not that worked, and return 0 or the exit code of what went wrong.
+    """Save a result, print it whether or not that worked, and return 0 or the exit code of the failure.
 
-    ``saved`` is printed behind the text when it worked. With ``--json`` the one object otherwise has ``error`` besides
-    the result, and its ``file`` is null.
+    ``saved`` is printed after the text on success. On failure with ``--json``, the one object has ``error`` besides the
+    result, and its ``file`` is null.
     """
     try:
         save()
@@ -316,7 +317,7 @@ def positive(text: str) -> int:
 
 
 def natural_number(text: str) -> int:
-    """A whole number from 0; the error is the one argparse prints."""
+    """An integer from 0; the error is the one argparse prints."""
     number = natural(text)
     if number is None:
         raise argparse.ArgumentTypeError(f"{shown(text)}: expected a whole number, 0 or more")
@@ -324,7 +325,7 @@ def natural_number(text: str) -> int:
 
 
 def seed(text: str) -> int:
-    """A seed that every generator takes: 0 to 2^32 - 1; the error is the one argparse prints."""
+    """A seed that every generator accepts: 0 to 2^32 - 1; the error is the one argparse prints."""
     number = natural(text)
     if number is None or number > MOST_SEED:
         raise argparse.ArgumentTypeError(f"{shown(text)}: expected a seed, a whole number from 0 to {MOST_SEED}")
@@ -343,12 +344,12 @@ def seconds(text: str) -> float:
 
 
 def shown(text: str, most: int = 60) -> str:
-    """A text for a message: quoted, its beginning when it is long."""
+    """A text for a message: quoted, and truncated if it is long."""
     return repr(text) if len(text) <= most else f"{text[:most]!r}... ({len(text)} characters)"
 
 
 def _argument(convert: Callable[[str], Any], text: str) -> Any:
-    """``convert(text)`` with its InvalidInput as the error argparse passes on word for word."""
+    """``convert(text)``, with its InvalidInput turned into the error that argparse passes on verbatim."""
     try:
         return convert(text)
     except InvalidInput as error:
@@ -369,12 +370,12 @@ def _sparsity(text: str) -> str:
 
 
 def density(text: str) -> float:
-    """A share from 0 to 1."""
+    """A density from 0 to 1."""
     return densities(text)[0] if "," not in text else _argument(_one_density, text)
 
 
 def densities(text: str) -> tuple[float, ...]:
-    """Shares from 0 to 1, separated by commas."""
+    """Densities from 0 to 1, separated by commas."""
     return tuple(_argument(_one_density, one) for one in text.split(","))
 
 

@@ -1,5 +1,5 @@
 """``subbyte bench``: this toolkit's kernels and cuDNN side by side on this GPU; ``bench atoms``, ``strides`` and
-``planes``: the GPU's measured peaks, what the distance of rows costs, and pairs of bit planes."""
+``planes``: the GPU's measured peaks, the cost of row strides, and pairs of bit planes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PLANES_LAYER = "resnet50.stage3@64"
 
 
 class Experiment(NamedTuple):
-    """A word in place of WORKLOADs: the module whose ``text_of`` prints its record, and the shape of that."""
+    """A word in place of WORKLOADs: the module whose ``text_of`` prints its record, and the shape of the record."""
 
     module: str
     shape: str
@@ -93,7 +93,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure and print; 0 when every side was measured, 1 when a kernel of ours was wrong or did not run."""
+    """Measure and print; 0 if every side was measured, 1 if one of our kernels was wrong or did not run."""
     if args.out is not None:
         prove_writable(args.out, parents=True)
     elsewhere = args.record is not None or args.bundle or (args.workloads and args.workloads[0] in EXPERIMENTS)
@@ -131,7 +131,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _experiment(args: argparse.Namespace) -> int:
-    """What a word asks for."""
+    """The experiment that a word selects."""
     from subbyte.gpu.lock import hold
 
     word, *more = args.workloads
@@ -157,7 +157,7 @@ def _experiment(args: argparse.Namespace) -> int:
 
 
 def _densities(args: argparse.Namespace) -> int:
-    """Kernels that find zeros beside dense ones."""
+    """Kernels that find zeros, compared with dense ones."""
     from subbyte.gpu.lock import hold
     from subbyte.measure import densities as measure
 
@@ -180,7 +180,7 @@ def _printing(word: str) -> ModuleType:
 
 
 def _device(number: int) -> CudaDevice:
-    """The GPU. Raises MissingDependency, with what works without one."""
+    """The GPU. Raises MissingDependency; the message says what works without one."""
     from subbyte.gpu import device
 
     try:
@@ -190,7 +190,7 @@ def _device(number: int) -> CudaDevice:
 
 
 def _show(args: argparse.Namespace) -> int:
-    """A record of an earlier run as it was printed then."""
+    """Print a record of an earlier run as it was printed then."""
     from subbyte.measure import sidebyside
     from subbyte.records.reading import json_file, typed
 
@@ -217,7 +217,7 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _put(record: dict[str, Any], args: argparse.Namespace, text: str) -> int:
-    """Print a record, and write it where ``--out`` says; the exit code."""
+    """Print a record, and write it to ``--out``; returns the exit code."""
 
     def save() -> None:
         if args.out is not None:

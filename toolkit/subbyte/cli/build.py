@@ -1,4 +1,4 @@
-"""``subbyte build``: one configuration to TIRx, CUDA, PTX, SASS or cubin. Needs no GPU."""
+"""``subbyte build``: one configuration as TIRx, CUDA, PTX, SASS or cubin. Needs no GPU."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def add_choice_arguments(parser: argparse.ArgumentParser) -> None:
-    """``--tries``, ``--store`` and ``--gpu``: which kernel is taken where ``--set`` names none."""
+    """``--tries``, ``--store`` and ``--gpu``: which kernel is chosen without ``--set``."""
     text = (
         "build, verify and time the N most promising kernels on this GPU, use the fastest and remember it (such as 16)"
     )
@@ -98,8 +98,8 @@ def run(args: argparse.Namespace) -> int:
 def chosen_kernel(
     args: argparse.Namespace, arch: str, output: str | None = None, weighs_density: bool = False
 ) -> Kernel:
-    """The kernel that ``--family`` and ``--set`` ask for: without ``--set`` what :func:`subbyte.compile` takes, at the
-    density asked for where that is weighed."""
+    """The kernel that ``--family`` and ``--set`` specify; without ``--set``, the one that :func:`subbyte.compile`
+    chooses, for the given density if the density matters."""
     from subbyte.device.arch import arch as arch_named
     from subbyte.families.registry import family_named
     from subbyte.kernel import build
@@ -159,7 +159,7 @@ def summary(kernel: Kernel) -> str:
 
 
 def _grid(kernel: Kernel) -> str:
-    """Such as ``2 x 28 x 8 blocks in clusters of 2``; a third size of 1 is left out."""
+    """The grid, such as ``2 x 28 x 8 blocks in clusters of 2``; a third size of 1 is left out."""
     launch = kernel.launch
     sizes = launch.grid if launch.grid[2] > 1 else launch.grid[:2]
     clusters = f" in clusters of {launch.cluster}" if launch.cluster > 1 else ""

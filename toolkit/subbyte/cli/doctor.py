@@ -19,14 +19,14 @@ from subbyte.records.store import VARIABLE as STORE
 from subbyte.records.store import Store, store_path
 
 PINS = {"apache-tvm": "0.27.0.post1", "apache-tvm-ffi": "0.1.14.post1"}
-"""The only pair whose kernels are tested: a newer ffi crashes while it serializes."""
+"""The only tested pair of versions: a newer ffi crashes during serialization."""
 
 _OK, _NOTE, _MISSING = "ok", "note", "missing"
 
 
 @dataclass(frozen=True)
 class Check:
-    """One line of the report. ``state`` is ``ok``, ``note`` (works without) or ``missing`` (an essential part)."""
+    """One line of the report. ``state`` is ``ok``, ``note`` (optional) or ``missing`` (essential)."""
 
     name: str
     state: str
@@ -45,7 +45,8 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the report. 0 when kernels can be built and run (emulated without a GPU), 3 when a part is missing."""
+    """Print the report. 0 if kernels can be built and run (emulated without a GPU), 3 if something essential is
+    missing."""
     report = examine()
     emit("doctor", report, args, _text(report))
     return MissingDependency.exit_code if report["missing"] else 0
@@ -99,7 +100,7 @@ def _gpu(gpus: list[GpuInfo], why: str) -> Check:
 
 
 def _extra(gpus: list[GpuInfo]) -> Check:
-    """Which CUDA extra fits the driver, and whether it is the one installed."""
+    """Which CUDA extra fits the driver, and whether that one is installed."""
     installed = _version("cuda-bindings")
     if not gpus:
         return Check("cuda extra", _OK if installed else _NOTE, f"cuda-bindings {installed or 'not installed'}",
@@ -171,7 +172,7 @@ def _landscapes() -> list[str]:
 
 
 def _kept() -> list[Check]:
-    """A line when what is built cannot be kept."""
+    """A line for the report if built kernels cannot be cached."""
     why = why_not_kept()
     advice = f"every process rebuilds its kernels; set a folder of your own with {VARIABLE}"
     return [Check("kernel cache", _NOTE, why, advice)] if why else []
@@ -182,7 +183,7 @@ def _cache() -> dict[str, Any]:
 
 
 def _store() -> dict[str, Any]:
-    """Where the user's own records lie, and how many there are; ``problem`` says why they cannot be read."""
+    """Where the user's own records are, and how many there are; ``problem`` says why they cannot be read."""
     try:
         path = store_path()
         count = len(Store(path).rows()) if path is not None else 0

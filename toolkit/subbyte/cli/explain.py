@@ -1,8 +1,8 @@
 """``subbyte explain``: a technique as numbers and a picture in plain text.
 
-Some topics are of every convolution or instruction: they stand here, those of bits in ``explain_bits``. All others are
-what the families can show of their kernels (:mod:`subbyte.families.topic`): a command for each name, whichever families
-have it.
+Topics that apply to any convolution or instruction are here, those of bits in ``explain_bits``. All others are what the
+families can show of their kernels (:mod:`subbyte.families.topic`): one command for each name, whichever families have
+it.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ DEFAULT_WORKLOAD = "resnet50.stage2@8"
 DEFAULT_PRODUCT = "gemm4096"
 _PAIR = re.compile(r"(\d{1,6})[x,](\d{1,6})")
 _READ: dict[str, Callable[[str], Any]] = {"number": natural_number, "seed": seed, "pair": str, "text": str}
-"""How the text of an option is read while the command line is; pairs are taken apart when they are used."""
+"""How an option's text is parsed on the command line; pairs are split when they are used."""
 
 Said = tuple[dict[str, Any], str]
-"""What a topic prints: the fields of the JSON object, and the text."""
+"""The output of a topic: the fields of the JSON object, and the text."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -66,8 +66,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _add_topic(parsers: Any, name: str, found: Mapping[str, Topic[Any]]) -> None:
-    """The command of one topic; its ``--family`` is the first that has it and computes the workload, unless another is
-    asked for."""
+    """The command of one topic. Its default ``--family`` is the first one that has the topic and computes the
+    workload."""
     family, first = next(iter(found.items()))
     parser = command_parser(parsers, name, first.summary, first.example)
     if first.of != "any":
@@ -89,7 +89,7 @@ def _add_topic(parsers: Any, name: str, found: Mapping[str, Topic[Any]]) -> None
 
 
 def _of_a_family(args: argparse.Namespace) -> Said:
-    """The topic of the family that is asked for."""
+    """The topic of the requested family."""
     from subbyte.kernel.choose import known_config
     from subbyte.technique import topics as records
 
@@ -113,8 +113,8 @@ def _of_a_family(args: argparse.Namespace) -> Said:
 
 
 def _asked(args: argparse.Namespace, found: Mapping[str, Topic[Any]]) -> str:
-    """The family that is asked for, else the first of those that have a topic and compute the workload; where there is
-    no workload, one is put there. Raises Unsupported where the workload is one of other families alone."""
+    """The requested family, else the first one that has the topic and computes the workload; if no workload is given, a
+    default is set. Raises Unsupported if only other families compute the workload."""
     having = [family_named(name) for name in ([args.family] if args.family else found)]
     if next(iter(found.values())).of == "any":
         return having[0].name
@@ -134,14 +134,14 @@ def _asked(args: argparse.Namespace, found: Mapping[str, Topic[Any]]) -> str:
 
 
 def _first_computed(names: Iterable[str], target: Arch) -> str:
-    """The layer that is shown by default: the first of several that one of some families computes."""
+    """The default layer: the first of several that one of these families computes."""
     having = [family_named(name) for name in names]
     layers = DEFAULT_WORKLOAD, DEFAULT_BITS, DEFAULT_PRODUCT
     return next((one for one in layers if any(f.hopeless(workload(one), target) is None for f in having)), layers[0])
 
 
 def _options(args: argparse.Namespace, found: Mapping[str, Topic[Any]], family: str) -> dict[str, Any]:
-    """The options of the family's topic. Raises InvalidInput for one that another family's alone has."""
+    """The options of the family's topic. Raises InvalidInput for one that only another family's topic has."""
     own = {option.name: option for option in found[family].options}
     for owner, topic in found.items():
         for option in topic.options:
@@ -236,7 +236,7 @@ _GENERAL: dict[str, tuple[Callable[[Any], None], Callable[[argparse.Namespace], 
     "speed": (_add_speed, _speed),
     **BIT_TOPICS,
 }
-"""Topics of no family: how each is added to the command line, and what it prints."""
+"""Topics of no particular family: how each is added to the command line, and what it prints."""
 
 
 def _pair(name: str, text: str, meaning: str) -> tuple[int, int]:

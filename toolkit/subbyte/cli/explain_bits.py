@@ -1,5 +1,5 @@
-"""``subbyte explain bits``, ``planes``, ``strides`` and ``thresholds``: networks of few bits, of which no kernel is
-needed to say all."""
+"""``subbyte explain bits``, ``planes``, ``strides`` and ``thresholds``: few-bit networks, as far as no kernel is needed
+to explain them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """``subbyte lab``: JupyterLab on the first notebook, or on the one named.
 
-The server listens on this machine alone and asks the network for nothing: no news, no update check, no
-extension catalogue. ``--jupyter`` passes any option on, after these, so a container can decide otherwise.
+The server listens on this machine only and requests nothing from the network: no news, no update check, no extension
+catalogue. ``--jupyter`` passes any option on after these, so a container can decide otherwise.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FIRST = "00_start_here"
 
 MOST_PORT = 65_535
 SETTINGS = Path(__file__).parent / "jupyter"
-"""A Jupyter configuration folder that switches the news and the update check off."""
+"""A Jupyter configuration folder that turns off news and update checks."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -52,7 +52,8 @@ def _port(text: str) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Replace this process by JupyterLab, or reset a notebook. Raises InvalidInput, MissingDependency or NotWritten."""
+    """Replace this process with JupyterLab, or reset a notebook. Raises InvalidInput, MissingDependency or
+    NotWritten."""
     folder = find_notebooks()
     if args.reset:
         return _reset(args, folder)
@@ -91,7 +92,7 @@ def _reset(args: argparse.Namespace, folder: Path) -> int:
 def find_notebooks(beside: Path | None = None) -> Path:
     """The ``notebooks`` folder of the checkout this package runs from, else of the current folder.
 
-    Raises MissingDependency when there is none: an installed wheel does not hold the notebooks.
+    Raises MissingDependency if there is none: an installed wheel does not contain the notebooks.
     """
     source = beside or Path(__file__).resolve().parents[3]
     for root in (source, Path.cwd()):
@@ -104,7 +105,7 @@ def find_notebooks(beside: Path | None = None) -> Path:
 
 
 def choose(name: str, folder: Path, among: Mapping[str, Path] | None = None) -> Path:
-    """The notebook of ``folder`` with this name, with or without number, path and ending; or with this number.
+    """The notebook in ``folder`` with this name, with or without number, path and extension; or with this number.
 
     ``among``: notebooks by stem (default: those in the folder). Raises InvalidInput with the closest names.
     """
@@ -120,7 +121,8 @@ def choose(name: str, folder: Path, among: Mapping[str, Path] | None = None) -> 
 
 
 def committed(folder: Path) -> list[Path]:
-    """The notebooks of ``folder`` that are as the project committed them; all of them where git cannot tell."""
+    """The notebooks in ``folder`` that are unchanged since the project committed them; all of them if git cannot
+    tell."""
     found = sorted(folder.glob("*.ipynb"))
     try:
         tracked = _git(["git", "ls-files", "-z", "--", "*.ipynb"], folder)
@@ -136,9 +138,9 @@ def _git(command: list[str], folder: Path) -> set[str]:
 
 
 def trust(notebooks: Iterable[Path]) -> None:
-    """Sign notebooks, so that JupyterLab shows the pictures stored in them before a cell runs.
+    """Sign notebooks, so that JupyterLab shows their stored pictures before a cell runs.
 
-    Jupyter hides stored SVG and HTML of a notebook that was executed elsewhere until it is signed on this machine.
+    Jupyter hides the stored SVG and HTML of a notebook that was executed elsewhere until it is signed on this machine.
     """
     import nbformat
     from nbformat.sign import NotebookNotary
@@ -152,7 +154,7 @@ def trust(notebooks: Iterable[Path]) -> None:
 
 
 def lab_command(notebook: Path, port: int | None, no_browser: bool, options: Sequence[str]) -> list[str]:
-    """The command line of JupyterLab; ``options`` come last and so win."""
+    """The command line of JupyterLab; ``options`` come last and therefore take precedence."""
     root = notebook.parent.parent
     command = [
         sys.executable,
@@ -174,6 +176,6 @@ def lab_command(notebook: Path, port: int | None, no_browser: bool, options: Seq
 
 
 def lab_environment(base: Mapping[str, str]) -> dict[str, str]:
-    """``base`` with the quiet settings found first and idle OpenMP threads asleep, not spinning."""
+    """``base``, with the quiet settings found first and idle OpenMP threads sleeping instead of spinning."""
     paths = [str(SETTINGS), *filter(None, [base.get("JUPYTER_CONFIG_PATH")])]
     return {"OMP_WAIT_POLICY": "PASSIVE", **base, "JUPYTER_CONFIG_PATH": os.pathsep.join(paths)}

@@ -1,4 +1,4 @@
-"""``subbyte landscape``: every configuration of a space measured once; list, read and record such files."""
+"""``subbyte landscape``: every configuration of a space measured once; list, read and record landscape files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from subbyte.records.landscape import Landscape
 
 RESULTS = "results.jsonl"
-"""Where ``measure`` writes inside the bundle's folder when no other file is named."""
+"""File in the bundle's folder to which ``measure`` writes by default."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -250,7 +250,7 @@ def _measure(args: argparse.Namespace) -> int:
 
 
 def _measuring_failed(args: argparse.Namespace, status: int) -> int:
-    """The process that measured has said why on stderr already; with ``--json`` stdout holds its object as well."""
+    """The measuring process has already printed the reason on stderr; with ``--json`` its object is also on stdout."""
     if args.json:
         kind = {InvalidInput.exit_code: InvalidInput, MissingDependency.exit_code: MissingDependency}.get(
             status, SubbyteError
@@ -279,8 +279,8 @@ def _save(args: argparse.Namespace, folder: str, results: str | None, part: str)
 
 
 def _target(args: argparse.Namespace, made: Landscape) -> Path:
-    """The file to write: ``-o``, or the landscape's usual name in the folder that ``-o`` names, or here. What a
-    landscape is called comes from a file; it names no other folder, and no file that is there already."""
+    """The file to write: ``-o``, or the landscape's usual name in the folder that ``-o`` names, or here. A landscape's
+    name comes from a file, so it must not lead to another folder or to an existing file."""
     from subbyte.files import new_file
     from subbyte.records.landscape import SUFFIX, default_name
 
@@ -290,7 +290,7 @@ def _target(args: argparse.Namespace, made: Landscape) -> Path:
 
 
 def _counter(what: str) -> Any:
-    """A progress function: one line that counts on a terminal, every hundredth line elsewhere."""
+    """A progress function: a counter on one line of a terminal, every hundredth line elsewhere."""
 
     def progress(done: int, total: int) -> None:
         terminal = is_terminal()

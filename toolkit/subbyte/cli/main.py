@@ -49,7 +49,7 @@ _LACKING = MissingDependency.exit_code
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; errors raised on purpose become one message on stderr.
 
-    With ``--json`` a failure is one object on stdout as well: schema, command, error (kind, message, exit_code).
+    With ``--json``, a failure is also one object on stdout: schema, command, error (kind, message, exit_code).
     """
     words = sys.argv[1:] if argv is None else list(argv)
     try:
@@ -82,12 +82,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _warn(message: Warning | str, *_: object, **__: object) -> None:
-    """A warning as one message on stderr, without the line of code it came from."""
+    """A warning as one message on stderr, without its source line."""
     say(f"subbyte: {message}")
 
 
 def _failed(argv: list[str], kind: str, message: str, exit_code: int) -> int:
-    """Tell what went wrong, to people on stderr and with ``--json`` to programs on stdout."""
+    """Report what went wrong, to people on stderr and with ``--json`` to programs on stdout."""
     say(f"subbyte: {message}")
     if "--json" in argv:
         with suppress(NotWritten, BrokenPipeError):
@@ -111,7 +111,7 @@ def _run(argv: list[str]) -> int:
     if unknown:
         flags = {flag for flag in _flags(parser, args) if flag.startswith("--")}
         hint = did_you_mean(unknown[0], flags) if unknown[0].startswith("-") else "nothing more is expected here"
-        if unknown[0] in flags:  # it is known, but stands before the command it belongs to
+        if unknown[0] in flags:  # a known flag, but placed before its command
             hint = f"write it behind the command, `{_prog(command, args)} {unknown[0]}`"
         raise InvalidInput(f"unknown argument {unknown[0]!r}: {hint}; see `{_prog(command, args)} --help`")
     interrupts.raise_from_now()
@@ -132,7 +132,7 @@ def _parser(command: str | None) -> argparse.ArgumentParser:
 
 
 def _flags(parser: argparse.ArgumentParser, args: argparse.Namespace) -> Iterator[str]:
-    """The flags of what was asked for: of the command, and of the topic or part where it has some."""
+    """The flags of the command, and of the topic or subcommand if it has some."""
     for action in parser._actions:
         yield from action.option_strings
         if isinstance(action, argparse._SubParsersAction):
@@ -141,6 +141,6 @@ def _flags(parser: argparse.ArgumentParser, args: argparse.Namespace) -> Iterato
 
 
 def _prog(command: str | None, args: argparse.Namespace | None = None) -> str:
-    """``subbyte COMMAND``, with the topic or part that was asked for."""
+    """``subbyte COMMAND``, with the topic or subcommand that was given."""
     part = next((value for name in ("topic", "part") if (value := getattr(args, name, None))), None)
     return " ".join(["subbyte", *filter(None, (command, part))])

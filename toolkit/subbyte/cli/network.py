@@ -1,4 +1,4 @@
-"""``subbyte network``: networks of few bits from pixels to logits: listed, shown, run, timed, trained."""
+"""``subbyte network``: few-bit networks from pixels to logits: list, show, run, time, train."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from subbyte.streams import is_terminal, say
 if TYPE_CHECKING:
     from subbyte.networks import Network
 
-# One thread: the products of a small network are small, and threads of a busy machine wait for one another.
+# One thread: a small network's products are small, and on a busy machine threads wait for one another.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 _NAME = "a network with its batch, such as digits.w1a1@16 or tcbnn.resnet18@8; `subbyte network list` has them all"
@@ -81,7 +81,7 @@ def _add_train(one: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do one part; 0, or 1 where something differs from the reference."""
+    """Run one subcommand; 0, or 1 if something differs from the reference."""
     return {"list": _list, "show": _show, "run": _run, "bench": _bench, "train": _train}[args.part](args)
 
 
@@ -126,7 +126,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _images(found: Network, args: argparse.Namespace) -> tuple[Any, Any]:
-    """Images to run, and their labels where they are known."""
+    """Images to run, and their labels if they are known."""
     if not found.trained:
         count = args.images or found.batch
         return found.at(count).random_images(args.seed), None
@@ -200,11 +200,11 @@ def _train_ensemble(args: argparse.Namespace, data: str) -> int:
 
 
 def _compared(layer: str) -> None:
-    """Large networks take minutes in the emulator."""
+    """Report progress: large networks take minutes in the emulator."""
     say(f"compared: {layer}")
 
 
 def _progress(epoch: int, epochs: int) -> None:
-    """One line that counts on a terminal, the last epoch elsewhere."""
+    """A counter on one line of a terminal, only the last epoch elsewhere."""
     if is_terminal():
         say(f"\repoch {epoch}/{epochs}", end="\n" if epoch == epochs else "")

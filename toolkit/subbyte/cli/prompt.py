@@ -1,4 +1,4 @@
-"""What ``subbyte lab`` changes in Jupyter's server: an answer of the kernel is passed on at once.
+"""What ``subbyte lab`` changes in Jupyter's server: messages from the kernel are sent at once.
 
 A kernel answers a slider with several short messages. The server writes each to its socket, where the operating system
 holds the second back until the browser has acknowledged the first, often for 40 ms (Nagle's algorithm and delayed
@@ -13,10 +13,10 @@ from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebso
 
 
 class PromptConnection(ZMQChannelsWebsocketConnection):
-    """Jupyter's connection between a kernel and a browser, with a socket that does not wait for more to send."""
+    """Jupyter's connection between a kernel and a browser, with a socket that sends without delay."""
 
     def connect(self) -> asyncio.Future[None] | None:
-        """Connect, then let the socket send at once."""
+        """Connect, then disable the socket's delay."""
         self.websocket_handler.set_nodelay(True)
         found: asyncio.Future[None] | None = super().connect()
         return found

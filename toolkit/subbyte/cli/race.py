@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _command(args: argparse.Namespace) -> str:
-    """What repeats the race, whatever the number of workers."""
+    """The command that repeats the race, with any number of workers."""
     words = ["subbyte", "race", *args.workloads, "--strategies", args.strategies, "--trials", str(args.trials),
              "--seeds", str(args.seeds), "--batch", str(args.batch)]  # fmt: skip
     words += [word for file in args.traces for word in ("--traces", file)]
@@ -75,7 +75,7 @@ def _command(args: argparse.Namespace) -> str:
 
 
 def _progress(done: int, total: int) -> None:
-    """One line that counts on a terminal, every hundredth run elsewhere."""
+    """A counter on one line of a terminal, every hundredth run elsewhere."""
     terminal = is_terminal()
     if terminal or done % 100 == 0 or done == total:
         end = "\n" if not terminal or done == total else ""

@@ -1,4 +1,4 @@
-"""``subbyte records``: what your own searches found, and ``compile`` takes; list, show, export, import, forget."""
+"""``subbyte records``: what your own searches found, which ``compile`` uses; list, show, export, import, forget."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _store_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def _asked(args: argparse.Namespace) -> dict[str, Any]:
-    """What restricts the records, as :meth:`Store.rows` takes it."""
+    """The filters for the records, as :meth:`Store.rows` takes them."""
     from subbyte.device.arch import arch
     from subbyte.workload import workload
 
@@ -104,14 +104,14 @@ def _show(args: argparse.Namespace, store: Store) -> int:
 
 
 def _taken(rows: Sequence[Row], store: Store) -> set[tuple[str, ...]]:
-    """Keys of the records that may be taken on this machine with the texts of today."""
+    """Keys of the records that can be used on this machine with today's kernel texts."""
     from subbyte.device.arch import arch
     from subbyte.kernel.own import own_records
     from subbyte.workload import workload
 
     asked = {(row.record.workload, row.record.arch, row.record.output) for row in rows}
     found = (own_records(workload(spec), arch(name), output, store.path) for spec, name, output in asked)
-    return {record.key for own in found for record in own.taken}
+    return {record.key for own in found for record in (*own.taken, *own.two)}
 
 
 def _export(args: argparse.Namespace, store: Store) -> int:
@@ -169,6 +169,7 @@ def _emit(args: argparse.Namespace, store: Store, rows: Sequence[Row], text: str
 
 
 def _nothing(args: argparse.Namespace, store: Store) -> str:
+    store.prove_usable()
     such = args.workload or args.gpu or args.arch or args.id
     return f"{store.path} holds no {'such record' if such else 'records'}; `subbyte tune` on a GPU writes some"
 

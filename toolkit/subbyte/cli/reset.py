@@ -1,4 +1,4 @@
-"""What ``subbyte lab --reset`` does: a notebook as it was shipped, and nothing of the reader's lost."""
+"""Implements ``subbyte lab --reset``: restores a notebook as it was shipped, without losing the reader's work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from subbyte.errors import MissingDependency, NotWritten
 
 BACKUP = ".backup-"
-"""In the name of a reader's own copy, before its number; no other notebook has it."""
+"""Marks a reader's own copy in its name, before its number; no other notebook's name contains it."""
 
 
 def is_backup(path: Path) -> bool:
@@ -19,18 +19,18 @@ def is_backup(path: Path) -> bool:
 
 
 def names_of_shipped(folder: Path) -> list[str]:
-    """File names of the notebooks that the project ships in ``folder``, deleted ones too.
+    """File names of the notebooks that the project ships in ``folder``, including deleted ones.
 
-    Raises MissingDependency where git does not know them.
+    Raises MissingDependency if git does not know them.
     """
     return [name for name in _git(folder, "ls-files", "-z", "--", "*.ipynb").decode().split("\0") if name]
 
 
 def reset(notebook: Path) -> Path | None:
-    """Bring a notebook back as it was shipped; the copy of what was there, which lies beside it, or None where nothing
-    was there or nothing had changed.
+    """Restore a notebook as it was shipped; returns the copy of its previous content, which is beside it, or None if
+    there was none or nothing had changed.
 
-    Raises MissingDependency where git does not know the notebook, NotWritten where the folder cannot be written.
+    Raises MissingDependency if git does not know the notebook, NotWritten if the folder cannot be written.
     """
     shipped = _git(notebook.parent, "show", f"HEAD:./{notebook.name}")
     try:
@@ -50,7 +50,7 @@ def _keep(notebook: Path, own: bytes) -> Path:
     for number in count(1):
         backup = notebook.with_name(f"{notebook.stem}{BACKUP}{number}.ipynb")
         try:
-            with backup.open("xb") as file:  # never over a copy that is there
+            with backup.open("xb") as file:  # never overwrite an existing copy
                 file.write(own)
         except FileExistsError:
             continue

@@ -122,8 +122,9 @@ def _save(
     y: NDArray[np.integer],
     residual: NDArray[np.integer] | None,
 ) -> None:
-    """x [N,H,W,C], w [K,R,S,C], the kernel's own y [N,P,Q,K], and bias, multiplier, shift [K], clip [2], or levels
-    [2^q - 1, K] and flip [K] of thresholds; where a residual is added, it and its multiplier ``added`` [K]."""
+    """Save x [N,H,W,C], w [K,R,S,C], the kernel's own y [N,P,Q,K], and bias, multiplier, shift [K], clip [2], or for
+    thresholds levels [2^q - 1, K] and flip [K]; if a residual is added, also the residual and its multiplier ``added``
+    [K]."""
     from subbyte.numerics import Thresholds
 
     if requant is None:

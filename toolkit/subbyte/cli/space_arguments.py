@@ -1,4 +1,4 @@
-"""What ``--space`` and ``--set`` say together: the switches that hold for a whole space."""
+"""``--space`` and ``--set`` combined: the switches that hold for a whole space."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from subbyte.workload import ConvWorkload
 
 
 def switches(args: argparse.Namespace, given: str | ConvWorkload | Sequence[str | ConvWorkload]) -> dict[str, Any]:
-    """The values of ``--set``, which names switches here; the knobs are what is searched. Raises InvalidInput for a
-    knob, an unknown name or value, and for layers whose spaces are of several kinds."""
+    """The values of ``--set``, which sets switches here; the knobs are searched. Raises InvalidInput for a knob, an
+    unknown name or value, and for layers whose spaces are of several kinds."""
     from subbyte.families.registry import kind_named
 
     asked = {name.lower().replace("-", "_"): value for name, value in asked_settings(args).items()}
@@ -30,7 +30,7 @@ def switches(args: argparse.Namespace, given: str | ConvWorkload | Sequence[str 
 
 
 def _usual_kind(arch: str | None, given: str | ConvWorkload | Sequence[str | ConvWorkload]) -> str:
-    """The kind of space of all layers. Raises InvalidInput where they have several."""
+    """The common kind of space of all layers. Raises InvalidInput if they have several."""
     from subbyte.device.arch import arch as arch_named
     from subbyte.families import usual_kind
     from subbyte.tune.sources import DEFAULT_ARCH

@@ -12,7 +12,7 @@ from typing import Any
 from subbyte.cli.arguments import asked_settings, command_parser, emit
 from subbyte.errors import InvalidInput, WrongResult
 
-# One thread: these products are small, and on a busy machine threads wait for one another for many times longer.
+# One thread: these products are small, and on a busy machine waiting for threads takes many times longer.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 _MODEL = "A model in the unit's own cycles: no GPU has it."
@@ -36,7 +36,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the record of one part and return 0, or 1 for a product that is not exact."""
+    """Print the record of one subcommand and return 0, or 1 for a product that is not exact."""
     record, more = _PARTS[args.part](args)
     emit("sparse", {"part": args.part, **record.to_dict(), **more}, args, "" if args.json else record.text())
     return 0
@@ -261,7 +261,7 @@ def _machine(args: argparse.Namespace) -> Any:
 
 
 def _operand(text: str) -> Any:
-    """What ``--activations`` or ``--weights`` names; a file is read."""
+    """The operand that ``--activations`` or ``--weights`` specifies; a file is read."""
     from subbyte.sparse.profiles import load_array
 
     return load_array(text) if text.endswith(".npy") else text
@@ -291,6 +291,6 @@ def _seed(text: str) -> int:
 
 
 def _progress(done: int, total: int) -> None:
-    """One line that counts on a terminal."""
+    """A counter on one line of a terminal."""
     if sys.stderr.isatty():
         print(f"\rlayers {done}/{total}", end="\n" if done == total else "", file=sys.stderr, flush=True)

@@ -87,7 +87,7 @@ def _indented(text: str) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Tune, print the report; 1 when a workload has no working configuration, 130 after Ctrl-C."""
+    """Tune and print the report; 1 if a workload has no working configuration, 130 after Ctrl-C."""
     from subbyte.families.registry import kind_named, space_of_zeros, usual
     from subbyte.measure.runner import parse_device
     from subbyte.tune import tune
@@ -178,7 +178,7 @@ def _remeasured_lines(found: dict[str, Any]) -> list[str]:
 
 @contextmanager
 def _progress(trials: int | None, network: str = "") -> Iterator[Callback | None]:
-    """A callback that draws a bar per workload (one for a network) on stderr; None when stderr is no terminal."""
+    """A callback that draws a bar per workload (one for a network) on stderr; None if stderr is not a terminal."""
     if not is_terminal():
         yield None
         return

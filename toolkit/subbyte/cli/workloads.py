@@ -56,7 +56,7 @@ def _row(workload: ConvWorkload) -> dict[str, Any]:
 
 
 def _kernels(workload: ConvWorkload) -> str:
-    """``yes``, which families cover the layer on which architectures, or why there is none."""
+    """``yes``, which families cover the layer on which architectures, or why none does."""
     from subbyte.device.arch import ARCHS
     from subbyte.families.registry import newest_first, usual
     from subbyte.kernel.coverage import covered
@@ -80,7 +80,7 @@ def _kernels(workload: ConvWorkload) -> str:
 
 
 def _table(rows: list[dict[str, Any]], kernels: list[str]) -> str:
-    """Aligned text; the types of operands have a column where some are not int4."""
+    """Aligned text; operand types have a column if some are not int4."""
     columns = {
         "workload": [row["name"] for row in rows],
         "spec": [row["spec"] for row in rows],

@@ -11,5 +11,5 @@ __all__ = ["ARCHS", "Arch", "MeasuredPeaks", "arch", "measured_peaks"]
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """The names of earlier versions, for one minor version."""
+        """Names of earlier versions, for one minor version."""
         return peaks.former(name, __name__)

@@ -16,7 +16,7 @@ from subbyte.errors import InvalidInput, did_you_mean, shown
 
 @dataclass(frozen=True)
 class Arch:
-    """Limits of one compilation target. Sizes are bytes; registers are 32-bit."""
+    """Limits of one compilation target. Sizes are in bytes; registers are 32-bit."""
 
     name: str
     gpus: str
@@ -26,13 +26,13 @@ class Arch:
     async_copy: bool
     """``cp.async`` exists (sm_80 and later)."""
     native_s4: bool
-    """int4 matrix instructions run on Tensor Cores; otherwise they are emulated, or do not exist."""
+    """int4 matrix instructions run on Tensor Cores; otherwise they are emulated or do not exist."""
     default_atom: str
     registers_per_sm: int = 65536
     registers_per_thread: int = 255
     threads_per_block: int = 1024
     blocks_per_sm: int = 32
-    """Resident blocks of a multiprocessor, however small they are."""
+    """Most resident blocks per multiprocessor, however small they are."""
     warpgroups: bool = False
     """Four warps issue one matrix instruction together (``wgmma``)."""
 
@@ -45,7 +45,7 @@ class Arch:
 
     @property
     def instructions(self) -> str:
-        """What multiplies matrices here, in words."""
+        """The instructions that multiply matrices on this architecture, in words."""
         return self.default_atom + (", or wgmma of a warpgroup" if self.warpgroups else "")
 
     def described(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The instructions that are measured, and how much one launch of each computes."""
+"""The instructions that are measured, and how much work one launch of each does."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _ALL = ("sm_75", *_AMPERE, "sm_90a")
 
 @dataclass(frozen=True)
 class Case:
-    """One instruction alone. ``atom`` is its name as in :mod:`subbyte.device.atoms`, with what is special behind it.
+    """One instruction alone. ``atom`` is its name as in :mod:`subbyte.device.atoms`, followed by the variant.
 
-    Whether an architecture has the instruction in hardware was read off machine code, as for the fragment maps; an
-    emulated one is a routine of many instructions.
+    Whether an architecture has the instruction in hardware was read from machine code, as for the fragment maps; an
+    emulated instruction is a routine of many instructions.
     """
 
     atom: str
@@ -34,9 +34,9 @@ class Case:
     archs: tuple[str, ...]
     """Architectures that have the instruction."""
     native: tuple[str, ...]
-    """Those that run it on their Tensor Cores."""
+    """Architectures that run it on their Tensor Cores."""
     products: int
-    """Multiply-accumulate operations of one block in one turn of its loop."""
+    """Multiply-accumulate operations of one block in one iteration of its loop."""
     text: str
     shared_bytes: int = 0
     blocks_per_sm: tuple[int, ...] = (2, 3, 4)
@@ -77,7 +77,8 @@ def _warpgroup(atom: str, title: str, left: str) -> Case:
 
 
 def _sparse_ceilings() -> tuple[Case, ...]:
-    """Sparse wgmma of many widths, and dense ones beside it: A from shared memory, kept in registers, fetched."""
+    """Sparse wgmma of many widths, with dense ones for comparison: A in shared memory, kept in registers, or
+    streamed."""
     found = []
     for columns in (64, 96, 128, 192, 256):
         for kind, k, what in (("s8.wgmma.sp", 64, "s8, A 2:4"), ("s8.wgmma", 32, "s8, A")):
@@ -88,14 +89,14 @@ def _sparse_ceilings() -> tuple[Case, ...]:
             }
             for left, where in sides.items():
                 if (columns, k) == (COLUMNS, 32) and left != "streamed":
-                    continue  # measured already
+                    continue  # already measured
                 ending = "" if left == "registers" else f".{left}"
                 found.append(_warpgroup(f"{kind}.m64n{columns}k{k}{ending}", f"{what} {where}", left))
     return tuple(found)
 
 
 def cases(arch: str | None = None) -> tuple[Case, ...]:
-    """Every case, or those an architecture has."""
+    """Every case, or those that an architecture has."""
     from_80 = (*_AMPERE, "sm_90a")
     n = f"m64n{COLUMNS}"
     found = (

@@ -1,9 +1,9 @@
-"""CUDA texts that do nothing but one matrix instruction, again and again, on registers and shared memory.
+"""CUDA texts that do nothing but issue one matrix instruction, again and again, on registers and shared memory.
 
 Every text has the kernel ``atom_kernel(In_ptr, Out_ptr)`` with blocks of 256 threads. ``In_ptr`` holds ``INPUT_WORDS``
-random words, the first one the number of turns of the loop; each thread stores the sum of its accumulators, so that no
-instruction can be dropped. Operands that are unpacked change in every turn, so that this is not done once and for all;
-others stay as they are, so that nothing but the matrix instruction runs.
+random words, the first one the number of loop iterations; each thread stores the sum of its accumulators, so that no
+instruction can be eliminated. Operands that are unpacked change in every iteration, so that the unpacking cannot be
+hoisted; the others stay the same, so that only the matrix instruction runs.
 """
 
 from __future__ import annotations
@@ -11,19 +11,20 @@ from __future__ import annotations
 THREADS = 256
 INPUT_WORDS = 8192
 TILE = 8
-"""Fragments of B that a turn of the mma.sync loop multiplies with one fragment of A: independent accumulators."""
+"""Fragments of B that one iteration of the mma.sync loop multiplies with one fragment of A: independent
+accumulators."""
 STEPS = 4
-"""Multiplications of a warpgroup in one group, each on other operands."""
+"""Multiplications of a warpgroup in one group, each on different operands."""
 COLUMNS = 128
 """N of the wgmma that is measured first."""
 SLOTS, SLOT_WORDS = 4, 128 * 6
-"""Pairs of fragments of a warpgroup in shared memory, and the words of each: 16 bytes of weights and 8 of metadata a
+"""Pairs of fragments of a warpgroup in shared memory, and the words of each: 16 bytes of weights and 8 of metadata per
 thread."""
-_MIX = 2654435761  # a constant with many bits set: the turn times it is a new random word
+_MIX = 2654435761  # a constant with many bits set: multiplied by the iteration number it gives a new random word
 _EVEN = "(({0} << 4) & 4042322160u)"
 _ODD = "({0} & 4042322160u)"
 _ASCENDING = "(({0} & 1431655765u) | 2290649224u)"
-"""Of each four bits the first place of four is 0 or 1, the second 2 or 3."""
+"""In each four bits, the first position (of four) is 0 or 1, the second 2 or 3."""
 _PARAMETERS = "uint* __restrict__ In_ptr, uint* __restrict__ Out_ptr"
 _HEAD = f"""\
 #define uint unsigned int
@@ -70,10 +71,10 @@ def _mma(opcode: str, a: list[str], b: list[str], c: list[str]) -> str:
 
 
 def warp_text(opcode: str, a: int, b: int, c: int, unpacked: bool = False) -> str:
-    """``TILE`` products of ``mma.sync`` in every turn, all with one fragment of A.
+    """``TILE`` products of ``mma.sync`` in every iteration, all with one fragment of A.
 
-    ``a``, ``b``, ``c``: registers of the operands. With ``unpacked`` both operands are packed int4 that two
-    instructions multiply after a mask and a shift, in every turn.
+    ``a``, ``b``, ``c``: numbers of operand registers. With ``unpacked``, both operands are packed int4, which two
+    instructions multiply after a mask and a shift, in every iteration.
     """
     lines = [_HEAD.format(threads=THREADS), _array("a", a), _array("b", TILE * b), _array("c", TILE * c)]
     lines += [_fill("a", a, 3), _fill("b", TILE * b, 5), _zero(TILE * c), _LOOP]
@@ -108,7 +109,7 @@ def _descriptor(name: str, first: str, row_bytes: int = 32) -> str:
 
 
 def _group(first: int, opcode: str, left: str, columns: int, sparse: bool, wait: int, steps: int = STEPS) -> list[str]:
-    """Multiplications of a group, and the wait until at most ``wait`` groups are under way."""
+    """The multiplications of a group, and the wait until at most ``wait`` groups are in flight."""
     lines = ['    asm volatile("wgmma.fence.sync.aligned;" : : : "memory");\n']
     for step in range(first, first + steps):
         operand = f"a{step}" if left == "shared" else [f"a_ptr[{4 * step + i}]" for i in range(4)]
@@ -118,7 +119,8 @@ def _group(first: int, opcode: str, left: str, columns: int, sparse: bool, wait:
 
 
 def _fetch(first: int, offset: int, sparse: bool) -> list[str]:
-    """Two steps' weights from shared memory: 16 bytes of packed int4 and two words of metadata a thread, unpacked."""
+    """The weights of two steps from shared memory: 16 bytes of packed int4 and two words of metadata per thread,
+    unpacked."""
     slot = f"(((turn * 2) + {first // 2}) & {SLOTS - 1})"
     own = f"{offset} + ((thread >> 7) * {SLOTS * SLOT_WORDS})"
     place = f"({own} + ({slot} * {SLOT_WORDS}))"
@@ -133,18 +135,19 @@ def _fetch(first: int, offset: int, sparse: bool) -> list[str]:
 
 
 def warpgroup_bytes(left: str, columns: int = COLUMNS, sparse: bool = False) -> int:
-    """Shared memory of :func:`warpgroup_text`: B of each step, of both warpgroups A of each step, or their slots."""
+    """Shared memory of :func:`warpgroup_text` in bytes: B of each step, and for both warpgroups A of each step, or
+    their slots."""
     b_bytes = STEPS * columns * (64 if sparse else 32)
     return b_bytes + 2 * (4 * SLOTS * SLOT_WORDS if left == "streamed" else STEPS * 64 * 32)
 
 
 def warpgroup_text(opcode: str, left: str, columns: int = COLUMNS, sparse: bool = False) -> str:
-    """Groups of ``STEPS`` wgmma of N = ``columns`` in every turn, by each of the two warpgroups of a block.
+    """Groups of ``STEPS`` wgmma of N = ``columns`` in every iteration, by each of the two warpgroups of a block.
 
-    ``left`` says where A lies: ``shared``, ``registers``, ``unpacked``: packed int4 in registers that two
-    multiplications use after a mask and a shift, or ``streamed``: packed int4 in shared memory, fetched and unpacked
-    for every two multiplications while the two before them run. ``sparse``: A is 2:4, with random metadata that names
-    two different places of four in ascending order.
+    ``left`` says where A is: ``shared``; ``registers``; ``unpacked``: packed int4 in registers that two multiplications
+    use after a mask and a shift; or ``streamed``: packed int4 in shared memory, loaded and unpacked for every two
+    multiplications while the previous two run. ``sparse``: A is 2:4, with random metadata that selects two different
+    positions of four in ascending order.
     """
     row_bytes = 64 if sparse else 32
     b_bytes, a_bytes = columns * row_bytes, 64 * 32

@@ -21,19 +21,20 @@ class Atom:
     name: str
     ptx: str
     pixels: int
-    """Pixels (8 rows of A each) of one instruction: M / 8."""
+    """Pixels (8 rows of A each) per instruction: M / 8."""
     blocks: int
-    """Blocks of 32 channels of one instruction, in int4 values."""
+    """Blocks of 32 channels per instruction, in int4 values."""
     unpacked: bool
-    """Each word is split in registers into two words of signed bytes, ``w << 4`` and ``w``, masked with 0xF0F0F0F0:
-    the values times 16, even channels first. The order of channels is permuted alike in A and B."""
+    """Each word is split in registers into two words of signed bytes, ``w << 4`` and ``w``, masked with 0xF0F0F0F0: the
+    values times 16, even channels first. The order of channels is permuted in the same way in A and B."""
     minimum_sm: int
     weights_unpacked: bool = False
-    """Words of weights alone are split so, each into bytes of two column tiles: activations are bytes in memory."""
+    """Only the words of weights are split like this, each into bytes of two column tiles: activations are bytes in
+    memory."""
 
     def with_activations(self, signed: bool, first: bool = True) -> Atom:
-        """The same instruction for activations that are ``signed`` or not; they are its ``first`` operand (A) or the
-        second (B). Weights are signed."""
+        """The same instruction for signed or unsigned activations, which are its ``first`` operand (A) or the second
+        (B). Weights are signed."""
         if signed:
             return self
         head, a, b, tail = _TYPES.fullmatch(self.ptx).groups()  # type: ignore[union-attr]
@@ -47,7 +48,8 @@ class Atom:
 
     @property
     def scale_log2(self) -> int:
-        """The accumulators hold the sum times two to this power: 16 * 16 when unpacked, 16 of weights alone."""
+        """The accumulators hold the sum times two to this power: 16 * 16 if both operands are unpacked, 16 if only the
+        weights are."""
         return UNPACKED_LOG2 if self.unpacked else UNPACKED_LOG2 // 2 if self.weights_unpacked else 0
 
     @property
@@ -57,7 +59,7 @@ class Atom:
 
 
 _TYPES = re.compile(r"(.*\.s32)\.s([48])\.s([48])((?:\.s32)?)")
-"""The types of both operands in the name of an instruction."""
+"""The types of both operands in an instruction's name."""
 
 ATOMS = {
     atom.name: atom
@@ -77,14 +79,15 @@ BYTE_ATOMS = {
         Atom("s8.m16n8k32", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", 2, 2, False, 80),
     )
 }
-"""For activations of 8 bits, which come from memory as they are multiplied. A fragment is one 8 x 16 block of bytes:
-lane ``4*row + j`` holds channels ``4j .. 4j+3`` of ``row``, which is again both storage order and operand order."""
+"""For 8-bit activations, which are multiplied as they are in memory. A fragment is one 8 x 16 block of bytes: lane
+``4*row + j`` holds channels ``4j .. 4j+3`` of ``row``, which again is both the storage order and the operand order."""
 
 UNPACKED_LOG2 = 8
-"""Sums of an unpacked atom are of values times 16 on both sides: times two to this power."""
+"""The values in the sums of an unpacked atom are times 16 on both sides: the sums are times two to this power."""
 
 LOW_NIBBLES = 0xF0F0F0F0
-"""What an unpacked atom keeps of ``word << 4``, the even channels of a packed word, and of ``word``, the odd ones."""
+"""The bits that an unpacked atom keeps of ``word << 4`` (the even channels of a packed word) and of ``word`` (the odd
+ones)."""
 
 
 def atom(name: str, arch: Arch) -> Atom:
@@ -96,6 +99,6 @@ def atom(name: str, arch: Arch) -> Atom:
 
 
 def byte_atom(arch: Arch, blocks: int, weight_bits: int) -> Atom:
-    """The atom for ``blocks`` blocks of 16 channels of 8-bit activations and weights of 4 or 8 bits."""
+    """The atom for ``blocks`` blocks of 16 channels of 8-bit activations, with weights of 4 or 8 bits."""
     name = "s8.m8n8k16" if int(arch.name[3:5]) < 80 else "s8.m16n8k16" if blocks % 2 else "s8.m16n8k32"
     return replace(BYTE_ATOMS[name], weights_unpacked=weight_bits == 4)

@@ -62,8 +62,8 @@ class Fragments(InfoRecord):
     """C and D share one map."""
     support: tuple[Support, ...]
     shared: tuple[SharedOperand, ...] = ()
-    """Where B lies in shared memory, for each layout that a warpgroup instruction accepts; empty for others. The map
-    ``b`` then counts pieces of 16 bytes of the first of them in place of lanes."""
+    """The layout of B in shared memory, for each swizzle that a warpgroup instruction accepts; empty for other
+    instructions. The map ``b`` then has 16-byte pieces of the first layout in place of lanes."""
 
     @property
     def warps(self) -> int:
@@ -76,7 +76,8 @@ class Fragments(InfoRecord):
         return self.instruction if self.shared else f"mma.{self.instruction}"
 
     def address(self, k: int, column: int, swizzle: int = 0) -> int:
-        """Byte of B[k,column] from the start of a shared operand. Raises InvalidInput for others and outside."""
+        """Byte offset of B[k,column] from the start of an operand in shared memory. Raises InvalidInput for other
+        instructions and outside the matrix."""
         found = next((layout for layout in self.shared if layout.swizzle == swizzle), None)
         if found is None:
             raise InvalidInput(
@@ -89,7 +90,7 @@ class Fragments(InfoRecord):
     def owner(self, operand: str, row: int, column: int) -> tuple[int, int, int]:
         """(lane, register, element) that holds an element of operand ``a``, ``b``, ``c`` or ``d``.
 
-        The element counts from the lowest bits of the register. Raises InvalidInput outside the matrix.
+        Elements are counted from the lowest bits of the register. Raises InvalidInput outside the matrix.
         """
         shape = self.shape(operand)
         if not (0 <= row < shape[0] and 0 <= column < shape[1]):
@@ -147,7 +148,7 @@ class Fragments(InfoRecord):
         )
 
     def text(self) -> str:
-        """One grid per operand with lane.register of each group of elements, and the support."""
+        """One grid per operand, with lane.register of each group of elements, and the support table."""
         lanes = "lanes 0 to 127 are the four warps; B: pieces of 16 bytes of shared memory" if self.shared else ""
         what = "each cell is lane.register; A and B cells stand for all elements of one register"
         parts = [self.title(), f"{what}\n{lanes}".strip()]
@@ -202,7 +203,7 @@ WARPGROUP_INSTRUCTIONS = {
     "wgmma.m64n8k32.s8": _Instruction(64, 32, "s8", 8, (("mma", "absent", "absent", "native"),)),
     "wgmma.m64n8k256.b1": _Instruction(64, 256, "b1", 1, (("and.popc", "absent", "absent", "native"),)),
 }
-"""The instructions of a warpgroup with their smallest n; all others repeat its pattern every eight columns."""
+"""The instructions of a warpgroup with their smallest n; wider ones repeat its pattern every eight columns."""
 EVERY_PATTERN = (*INSTRUCTIONS, *WARPGROUP_INSTRUCTIONS)
 """One instruction of each pattern."""
 COLUMNS = (8, 16, 24, *range(32, 257, 16))
@@ -221,7 +222,7 @@ def fragments(instruction: str) -> Fragments:
 
 @lru_cache(64)
 def _fragments(name: str, chosen: _Instruction) -> Fragments:
-    """Those of a known instruction; explanations ask for the same ones for every byte."""
+    """The fragments of a known instruction, cached: explanations ask for the same ones for every byte."""
     a, c = _register_maps(chosen)
     per = 32 // chosen.bits
     steps = chosen.k // (4 * per)
@@ -251,7 +252,7 @@ def narrowest(instruction: str) -> str:
 
 
 def _register_maps(chosen: _Instruction) -> tuple[Map, Map]:
-    """The maps of A and of C: by the rule of one warp, for each warp in turn."""
+    """The maps of A and of C: by the rule for one warp, for each warp in turn."""
     per, groups = 32 // chosen.bits, min(2, chosen.m // 8)
     steps = chosen.k // (4 * per)
     warps = max(1, chosen.m // 16)
@@ -272,7 +273,7 @@ def _register_maps(chosen: _Instruction) -> tuple[Map, Map]:
 
 
 def _chosen(instruction: str) -> tuple[str, _Instruction]:
-    """The instruction's name as it is listed, and what is known of it."""
+    """The instruction's name as listed, and what is known about it."""
     text = str(instruction).lower().strip().removeprefix("mma.").removeprefix("sync.aligned.")
     first, _, rest = text.partition(".")
     name = f"{rest}.{first}" if first in ("s4", "s8", "b1") else text

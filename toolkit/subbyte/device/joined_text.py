@@ -1,7 +1,7 @@
-"""The CUDA texts of several kernels in one, and back: each behind the first in a namespace of its own.
+"""The CUDA texts of several kernels joined into one, and separated again: each after the first in its own namespace.
 
-Names of helpers are those of TVM, and two texts have some in common. A kernel keeps C linkage in a namespace, so the
-machine code has it by its own name: each text must name it differently.
+The names of helper functions are TVM's, and two texts may share some. A kernel in a namespace keeps its C linkage, so
+the machine code has it under its own name: every text must name its kernel differently.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ _PART = re.compile(r"\nnamespace part_(\d+) \{\n(.*?)\n\}  // part_\1\n", re.DOT
 
 
 def joined(texts: Sequence[str]) -> str:
-    """One text that defines what all of them define."""
+    """One text that defines everything that the given texts define."""
     first, *others = texts
     more = (_BEGIN.format(place) + text + _END.format(place) for place, text in enumerate(others, 1))
     return first + "".join(more)
 
 
 def separate(text: str) -> list[str]:
-    """The texts that :func:`joined` put together."""
+    """The texts that :func:`joined` joined."""
     first = _PART.search(text)
     return [text[: first.start()] if first else text, *(found[2] for found in _PART.finditer(text))]

@@ -1,9 +1,9 @@
-"""CUDA texts of one warp that moves a tile again and again, and of groups of one-bit products, with the clock read
-before and after (TCBNN, arXiv 2006.16578, measures load, store and instruction so).
+"""CUDA texts of one warp that moves a tile repeatedly, and of groups of one-bit products, with the clock read before
+and after (TCBNN, arXiv 2006.16578, measures loads, stores and instructions like this).
 
-Every text has the kernel ``timed_kernel(In_ptr, Out_ptr)``. ``In_ptr`` holds the turns of the loop, a distance in
-words, six zeros, and data behind them. ``Out_ptr`` gets the clocks of each warpgroup, start and end, then a
-word of each thread, so that nothing can be dropped.
+Every text has the kernel ``timed_kernel(In_ptr, Out_ptr)``. ``In_ptr`` holds the number of loop iterations, a distance
+in words, six zeros, and then data. ``Out_ptr`` receives the clocks of each warpgroup, start and end, then one word per
+thread, so that nothing can be eliminated.
 """
 
 from __future__ import annotations
@@ -12,23 +12,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 HEAD_WORDS = 8
-"""Of ``In_ptr`` before the data, and of ``Out_ptr`` before the threads' words: clocks of up to four warpgroups."""
+"""Words of ``In_ptr`` before the data, and of ``Out_ptr`` before the threads' words: clocks of up to four
+warpgroups."""
 TILE_ROWS = 8
 FARTHEST = 1024
-"""Words from one row of a tile to the next, at most."""
+"""Most words from one row of a tile to the next."""
 TILE_WORDS = TILE_ROWS * FARTHEST
-"""What a tile can reach."""
+"""Words that a tile can span."""
 SPACES = ("shared", "L1", "L2")
-"""Where a tile lies: in shared memory, or in global memory, read through the first cache or past it."""
+"""Where a tile is: in shared memory, or in global memory, read through the L1 or bypassing it."""
 _LOADS = {"shared": "ld.shared.u32", "L1": "ld.global.ca.u32", "L2": "ld.global.cg.u32"}
 _STORES = {"shared": "st.shared.v2.u32", "L2": "st.global.v2.u32"}
 STORED = tuple(_STORES)
-"""Where tiles of sums are stored; a store to global memory goes past the first cache."""
+"""Where tiles of sums are stored; a store to global memory bypasses the L1."""
 GROUP = 8
-"""Instructions of the largest group."""
+"""Most instructions in a group."""
 WARP_SHAPES = ("m8n8k128", "m16n8k256")
 WARPGROUP_COLUMNS = (8, 32)
-"""Eight sets of accumulators of more columns do not fit the registers."""
+"""With more columns, eight sets of accumulators do not fit into the registers."""
 _CLOCK = '  asm volatile("mov.u32 %0, %%clock;" : "=r"({0}) : : "memory");\n'
 _START, _STOP = _CLOCK.format("start"), _CLOCK.format("stop")
 _TURNS = "  for (int turn = 0; turn < turns; ++turn) {\n"
@@ -43,10 +44,10 @@ extern "C" __global__ void __launch_bounds__({threads}) timed_kernel(uint* In_pt
 
 
 def load_text(space: str) -> str:
-    """A warp loads 8 rows of 4 words, a word a lane: lane 4 g + t has word t of row g, as in a fragment of b1.
+    """A warp loads 8 rows of 4 words, one word per lane: lane 4 g + t has word t of row g, as in a fragment of b1.
 
-    The next address is the same plus the word read, masked with a zero of ``In_ptr``: each load waits for the one
-    before. The word of a thread in ``Out_ptr`` is the sum of what it read.
+    The next address is the same plus the word just read, masked with a zero from ``In_ptr``: each load depends on the
+    previous one. A thread's word in ``Out_ptr`` is the sum of what it read.
     """
     shared = space == "shared"
     address = "base + (((uint)place) * 4u)" if shared else "(unsigned long long)(&(In_ptr[place]))"
@@ -63,10 +64,10 @@ def load_text(space: str) -> str:
 
 
 def store_text(space: str) -> str:
-    """A warp stores 8 rows of 8 sums, two neighbours a lane: lane 4 g + t has columns 2 t and 2 t + 1 of row g.
+    """A warp stores 8 rows of 8 sums, two neighbours per lane: lane 4 g + t has columns 2 t and 2 t + 1 of row g.
 
-    Stores follow each other as fast as the multiprocessor takes them; the clock is read once all have arrived. The sums
-    of turn i are i + lane. The tile is in ``Out_ptr`` behind the threads' words.
+    Stores are issued as fast as the multiprocessor accepts them; the clock is read once all have completed. The sums of
+    iteration i are i + lane. The tile is in ``Out_ptr`` after the threads' words.
     """
     shared = space == "shared"
     first = HEAD_WORDS + 32
@@ -89,8 +90,8 @@ def store_text(space: str) -> str:
 
 
 def warp_chain_text(shape: str, count: int, dependent: bool) -> str:
-    """Groups of ``count`` one-bit ``mma.sync`` (``m8n8k128`` or ``m16n8k256``) of one warp: ``dependent``, all into the
-    same accumulators, or each into its own."""
+    """Groups of ``count`` one-bit ``mma.sync`` (``m8n8k128`` or ``m16n8k256``) of one warp: all into the same
+    accumulators (``dependent``), or each into its own."""
     a, b, c = dict(zip(WARP_SHAPES, ((1, 1, 2), (4, 2, 4)), strict=True))[shape]
     opcode = f"mma.sync.aligned.{shape}.row.col.s32.b1.b1.s32.and.popc"
     sets = 1 if dependent else count
@@ -109,8 +110,8 @@ def warp_chain_text(shape: str, count: int, dependent: bool) -> str:
 
 
 def warpgroup_chain_text(n: int, count: int, dependent: bool, in_shared: bool = False, warpgroups: int = 1) -> str:
-    """Groups of ``count`` one-bit ``wgmma`` of ``n`` columns, and the wait for each group; B, and with ``in_shared`` A,
-    in shared memory. ``warpgroups`` do so side by side."""
+    """Groups of ``count`` one-bit ``wgmma`` of ``n`` columns, with a wait for each group; B (with ``in_shared`` also A)
+    is in shared memory. ``warpgroups`` warpgroups do this concurrently."""
     sets, sums = 1 if dependent else count, n // 2
     opcode = f"wgmma.mma_async.sync.aligned.m64n{n}k256.s32.b1.b1.and.popc"
     words = chain_bytes(n) // 4
@@ -152,7 +153,7 @@ class Chain:
 
     instruction: str
     dependent: bool
-    """All into the same accumulators; else each into its own."""
+    """All products accumulate into the same registers; otherwise each into its own."""
     count: int
     text: str
     threads: int
@@ -160,7 +161,7 @@ class Chain:
 
 
 def chains(arch: str) -> Iterator[Chain]:
-    """Groups of 1 to :data:`GROUP` of each one-bit instruction that counts by ``and`` on an architecture."""
+    """Groups of 1 to :data:`GROUP` products for each of an architecture's one-bit instructions that use ``and``."""
     for shape in WARP_SHAPES if arch != "sm_75" else ():
         for dependent in (True, False):
             for count in range(1, GROUP + 1):
@@ -174,12 +175,12 @@ def chains(arch: str) -> Iterator[Chain]:
 
 
 def chain_bytes(n: int) -> int:
-    """Shared memory of :func:`warpgroup_chain_text`."""
+    """Shared memory of :func:`warpgroup_chain_text` in bytes."""
     return (n + 64) * 32
 
 
 def _staged(space: str) -> str:
-    """The data in shared memory, where the tile lies there."""
+    """Code that copies the data to shared memory, if the tile is there."""
     if space != "shared":
         return ""
     return (

@@ -11,7 +11,8 @@ from subbyte.errors import InvalidInput
 from subbyte.former import FormerFields, written
 
 _BYTES = {"int8": 1, "uint8": 1, "uint16": 2}
-"""Of an element, by dtype; of others four. The narrow ones are values that a conversion reads or writes."""
+"""Bytes per element by dtype; four for those not listed. The narrow ones are values that a conversion reads or
+writes."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +38,13 @@ class Argument:
 
 @dataclass(frozen=True)
 class Launch(FormerFields, former={"overlap": "dependent_launch"}):
-    """Entry point, grid, block, dynamic shared memory in bytes and the arguments.
+    """Entry point, grid, block, dynamic shared memory in bytes, and the arguments.
 
-    ``cluster``: neighbouring blocks that form a cluster. ``dependent_launch``: the kernel waits by itself for the
-    launch before it, so that it may be started before that one has ended (programmatic dependent launch).
+    ``cluster``: neighbouring blocks that form a cluster. ``dependent_launch``: the kernel itself waits for the previous
+    launch, so that it may start before that one has ended (programmatic dependent launch).
 
-    With ``parts`` it is several launches, one behind the other, on parts of the same arguments, and no function is
-    called ``entry``: whoever starts a launch starts those of :attr:`steps`.
+    With ``parts`` it stands for several launches in sequence, on parts of the same arguments, and no function is called
+    ``entry``: to start it, start the launches in :attr:`steps`.
     """
 
     entry: str
@@ -57,11 +58,11 @@ class Launch(FormerFields, former={"overlap": "dependent_launch"}):
 
     @property
     def steps(self) -> tuple[Part, ...]:
-        """What is started, in order: its parts, or it itself on all of its arguments."""
+        """The launches to start, in order: its parts, or itself on all of its arguments."""
         return self.parts or (Part(self, (0,) * len(self.arguments)),)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON (``dependent_launch`` as ``overlap``; ``parts`` where there are some)."""
+        """Plain data, ready for JSON (``dependent_launch`` is called ``overlap``; ``parts`` only if there are any)."""
         found = dict(zip(written(self), asdict(self).values(), strict=True))
         found["parts"] = [{"launch": one.launch.to_dict(), "begins": one.begins} for one in self.parts]
         if not self.parts:
@@ -71,19 +72,19 @@ class Launch(FormerFields, former={"overlap": "dependent_launch"}):
 
 @dataclass(frozen=True)
 class Part:
-    """A launch on a part of another one's arguments, which are as many in the same order: ``begins`` says at which byte
-    of each."""
+    """A launch on a part of another launch's arguments, of which it has the same number in the same order: ``begins``
+    gives the first byte of each."""
 
     launch: Launch
     begins: tuple[int, ...]
 
     def addresses(self, whole: Sequence[int]) -> list[int]:
-        """Where its arguments are, given where the whole ones are."""
+        """Addresses of its arguments, given the addresses of the whole ones."""
         return [address + begin for address, begin in zip(whole, self.begins, strict=True)]
 
 
 def launch_from_dict(data: Mapping[str, Any]) -> Launch:
-    """The launch whose ``to_dict()`` gave ``data``. Raises InvalidInput when fields are missing or odd."""
+    """The launch whose ``to_dict()`` gave ``data``. Raises InvalidInput when fields are missing or invalid."""
     try:
         arguments = tuple(
             Argument(str(a["name"]), str(a["dtype"]), tuple(int(i) for i in a["shape"]), str(a["role"]), str(a["form"]))

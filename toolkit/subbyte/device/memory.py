@@ -1,4 +1,4 @@
-"""What one warp-wide memory access costs: sectors and lines of global memory, bank conflicts of shared memory.
+"""Cost of one warp-wide memory access: sectors and lines of global memory, bank conflicts of shared memory.
 
 Sources: CUDA C++ Best Practices Guide, "Coalesced Access to Global Memory" (32-byte sectors, 128-byte lines) and
 "Shared Memory and Memory Banks" (32 banks of 4 bytes; one word per bank and cycle, several lanes may read the same
@@ -17,15 +17,15 @@ from subbyte.errors import InvalidInput, shown
 
 SECTOR, LINE, BANKS, WORD = 32, 128, 32, 4
 SIZES = (4, 8, 16)
-"""Bytes one lane may move in one access."""
+"""Bytes that one lane may access at a time."""
 
 Addresses = Sequence[int | None]
-"""Byte address of each lane; None for a lane that takes no part."""
+"""Byte address of each lane; None for an inactive lane."""
 
 
 @dataclass(frozen=True)
 class SectorUse:
-    """The 32-byte sectors one access touches. ``used`` [sectors]: bytes of each that some lane asks for."""
+    """The 32-byte sectors that one access touches. ``used`` [sectors]: bytes of each sector that some lane accesses."""
 
     sectors: tuple[int, ...]
     """Sector numbers (address / 32), ascending."""
@@ -35,29 +35,29 @@ class SectorUse:
     useful_bytes: int
     moved_bytes: int
     efficiency: float
-    """Useful divided by moved bytes; 1 for an access that touches nothing."""
+    """Used divided by moved bytes; 1 for an access that touches nothing."""
 
 
 @dataclass(frozen=True)
 class BankUse:
-    """How an access meets the 32 banks of shared memory."""
+    """How an access is spread over the 32 banks of shared memory."""
 
     degree: int
-    """Most different words asked of one bank at a time: 1 is free of conflicts, 0 an idle access."""
+    """Largest number of distinct words accessed in one bank at a time: 1 means free of conflicts, 0 an idle access."""
     wavefronts: int
-    """Cycles the access takes."""
+    """Cycles that the access takes."""
     ideal: int
     """Cycles it would take without conflicts."""
     words_per_bank: tuple[int, ...]
-    """Different words asked of each bank, over all parts of the access."""
+    """Distinct words accessed in each bank, over all parts of the access."""
 
 
 @checked
 def sectors(addresses: Addresses, sizes: int | Sequence[int]) -> SectorUse:
-    """The sectors of global memory that lanes at ``addresses`` (bytes) with ``sizes`` (bytes each) touch.
+    """The sectors of global memory touched by lanes at ``addresses`` (bytes) with ``sizes`` (bytes each).
 
-    Bytes that several lanes ask for count once. Raises InvalidInput for a size other than 4, 8, 16 or an address that
-    is not a multiple of its size.
+    Bytes that several lanes access count once. Raises InvalidInput for a size other than 4, 8, 16 or an address that is
+    not a multiple of its size.
     """
     asked: set[int] = set()
     for address, size in _lanes(addresses, sizes):
@@ -77,7 +77,7 @@ def sectors(addresses: Addresses, sizes: int | Sequence[int]) -> SectorUse:
 
 @checked
 def bank_conflicts(addresses: Addresses, sizes: int | Sequence[int]) -> BankUse:
-    """The bank conflicts of a warp's shared-memory access, 32 byte addresses with ``sizes`` bytes each.
+    """The bank conflicts of a warp's shared-memory access: 32 byte addresses with ``sizes`` bytes each.
 
     Raises InvalidInput like :func:`sectors`, and when there are not 32 lanes or the lanes' sizes differ.
     """
@@ -115,7 +115,7 @@ def _listed(addresses: Any, sizes: Any) -> tuple[list[Any], Any]:
 
 
 def _lanes(addresses: Addresses, sizes: int | Sequence[int]) -> list[tuple[int, int]]:
-    """(address, size) of the lanes that take part, checked."""
+    """(address, size) of the active lanes, checked."""
     addresses, sizes = _listed(addresses, sizes)
     each = [sizes] * len(addresses) if isinstance(sizes, int) else list(sizes)
     if len(each) != len(addresses):

@@ -1,8 +1,8 @@
-"""What a GPU can do at most, as measured: launching, copying, multiplying.
+"""Measured peaks of a GPU: launching, copying, multiplying.
 
 The numbers are in ``peaks.json`` beside this file, which ``benchmarks/baselines peaks`` writes from the records of
-``subbyte bench atoms``. They are measurements of single instructions and of plain copies, not data-sheet peaks, so that
-a share of them means something.
+``subbyte bench atoms``. They are measurements of single instructions and plain copies, not data-sheet peaks, so that a
+percentage of peak means something.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class MeasuredPeaks:
 
     ``launch_microseconds``: one empty kernel in a CUDA graph; ``copy_terabytes_per_second``: bytes read plus bytes
     written, in 10^12; ``tops``: 10^12 operations per second of each matrix instruction, by atom; ``binary_tops``: the
-    same of one-bit instructions (and, xor); ``sparse_tops``: of those on 2:4 weights that stay in registers, zeros
-    counted.
+    same for one-bit instructions (and, xor); ``sparse_tops``: the same for instructions on 2:4 weights that stay in
+    registers, counting zeros as operations.
     """
 
     device: str
@@ -52,8 +52,8 @@ class MeasuredPeaks:
         return next((atom for atom in self.tops if atom.startswith(_WARPGROUP)), "")
 
     def measured(self, atom: str) -> str:
-        """The atom that was measured for ``atom``: one of a warpgroup stands for those of all widths, of those on 2:4
-        weights the fastest."""
+        """The measured atom that stands for ``atom``: one warpgroup atom stands for all widths, and for 2:4 weights the
+        fastest one."""
         name = atom.replace("s8.m64", _WARPGROUP).replace("u8.wgmma.m64", _WARPGROUP)
         if name.startswith(_ONE_BIT):
             return next((known for known in self.binary_tops if known.startswith(_ONE_BIT)), name)
@@ -63,7 +63,8 @@ class MeasuredPeaks:
 
     @checked
     def peak(self, atom: str) -> float:
-        """10^12 operations per second of an atom. All warpgroup atoms share the peak of the one measured.
+        """Peak of an atom in 10^12 operations per second. All warpgroup atoms share the peak of the one that was
+        measured.
 
         Raises InvalidInput for an atom that was not measured.
         """
@@ -94,7 +95,7 @@ def known_devices() -> tuple[str, ...]:
 
 @checked
 def measured_peaks(device: str = DEFAULT_DEVICE) -> MeasuredPeaks:
-    """The measured limits of a GPU by its name. Raises InvalidInput with the closest names."""
+    """The measured limits of a GPU, by its name. Raises InvalidInput with the closest names."""
     found = _all().get(str(device))
     if found is None:
         raise InvalidInput(f"no peaks of {device!r} were measured: {did_you_mean(device, known_devices())}")
@@ -102,21 +103,21 @@ def measured_peaks(device: str = DEFAULT_DEVICE) -> MeasuredPeaks:
 
 
 def peak_tops(device: str) -> float | None:
-    """Measured 10^12 operations per second of ``mma.sync`` int8 on a GPU; None where nobody measured."""
+    """Measured 10^12 operations per second of ``mma.sync`` int8 on a GPU; None if it was not measured."""
     found = _all().get(device)
     return found.tops.get("s8.m16n8k32") if found else None
 
 
 def sparse_peak(device: str) -> float | None:
-    """Measured 10^12 operations per second of the fastest instruction on 2:4 weights that stay in registers; None where
-    nobody measured."""
+    """Measured 10^12 operations per second of the fastest instruction on 2:4 weights that stay in registers; None if it
+    was not measured."""
     found = _all().get(device)
     return max(found.sparse_tops.values()) if found and found.sparse_tops else None
 
 
 def warpgroup_peak(device: str) -> dict[str, Any] | None:
-    """The measured peak of a GPU's warpgroup instruction on int8, as records keep it: ``atom`` and ``tops``; None where
-    nobody measured."""
+    """The measured peak of a GPU's warpgroup instruction on int8, as records store it: ``atom`` and ``tops``; None if
+    it was not measured."""
     found = _all().get(device)
     atom = found.warpgroup_atom if found else ""
     return {"atom": atom, "tops": found.tops[atom]} if found and atom else None
@@ -131,7 +132,8 @@ def _warn(old: str, new: str) -> None:
 
 
 def former(name: str, module: str) -> object:
-    """What a name of earlier versions of a module is today, with a DeprecationWarning. Raises AttributeError."""
+    """Today's object for a name that an earlier version of a module had, with a DeprecationWarning. Raises
+    AttributeError."""
     if name not in _OLD_NAMES:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     _warn(name, _OLD_NAMES[name].__name__)

@@ -25,11 +25,11 @@ from subbyte.held import hold_folder, locked
 _SOURCES = Path(__file__).parent / "cpp"
 _FLAGS = ("-std=c++20", "-fPIC", "-fvisibility=hidden", "-w", "-fno-strict-aliasing", "-fwrapv", "-fno-exceptions")
 _LONG = 50_000
-"""Characters from which a text is compiled as it stands: those of the wgmma family, whose work is the runtime's.
-Optimized they take three times as long to compile, seconds, and run hardly faster."""
+"""Texts of at least this many characters are compiled without optimization: those of the wgmma family, whose work is
+done in the runtime. Optimizing makes compilation three times as long, by seconds, and they hardly run faster."""
 FEW = 8192
-"""Threads of a launch up to which a text is compiled as it stands as well: they run for a tenth of a second, and
-optimizing takes longer than that."""
+"""Texts for launches of at most this many threads are compiled without optimization too: they run for a tenth of a
+second, and optimizing takes longer than that."""
 _loaded: dict[str, ctypes.CDLL] = {}
 _LOADING = threading.RLock()
 _LOADS = itertools.count()
@@ -42,10 +42,9 @@ def _search_compiler(preferred: str, path: str) -> str | None:
 
 
 def find_compiler() -> str:
-    """Path of the C++ compiler: ``$CXX`` when set, else c++, g++ or clang++ on the PATH.
+    """Path of the C++ compiler: ``$CXX`` if set, else c++, g++ or clang++ on the PATH.
 
-    Raises:
-        MissingDependency: there is none; the message says what to install.
+    Raises MissingDependency if there is none; the message says what to install.
     """
     preferred = os.environ.get("CXX", "")
     compiler = _search_compiler(preferred, os.environ.get("PATH", ""))
@@ -78,7 +77,7 @@ def _key(*parts: str) -> str:
 
 
 def _cached(name: str, make: Callable[[Path], bytes]) -> bytes:
-    """The cached file ``name``; where it is missing or damaged, what ``make`` builds in a folder of its own."""
+    """The cached file ``name``; if it is missing or damaged, ``make`` builds it in a folder of its own."""
     path = cache_folder("emulator") / name
     code = read_cached(path)
     if code is None:
@@ -91,7 +90,7 @@ def _cached(name: str, make: Callable[[Path], bytes]) -> bytes:
 
 
 def _made(cache: Path, make: Callable[[Path], bytes]) -> bytes:
-    """What ``make`` builds in a new folder of the cache, or of the temporary files where the cache takes no more."""
+    """What ``make`` builds in a new folder of the cache, or among the temporary files if the cache accepts no more."""
     problem: OSError | None = None
     for parent in (cache, None):
         try:
@@ -110,10 +109,10 @@ def _made(cache: Path, make: Callable[[Path], bytes]) -> bytes:
 
 
 def _compile(compiler: str, arguments: list[str], folder: Path) -> bytes:
-    """What the compiler makes of ``arguments``. Raises OSError where ``folder`` is full or was cleared meanwhile."""
+    """The compiler's output for ``arguments``. Raises OSError if ``folder`` is full or was cleared meanwhile."""
     target = folder / "code"
     command = [compiler, *_FLAGS, f"-I{_SOURCES}", *arguments, "-o", str(target)]
-    # the compiler's own temporary files go where they are found again when it is killed
+    # the compiler's own temporary files go where they are found again if it is killed
     environment = {**os.environ, "TMPDIR": str(folder)}
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, env=environment)
     if done.returncode:
@@ -126,7 +125,7 @@ def _compile(compiler: str, arguments: list[str], folder: Path) -> bytes:
 
 
 def _refuse(errors: str) -> None:
-    """Raise the error that says most about why the compiler refused the translated text."""
+    """Raise the error that best explains why the compiler rejected the translated text."""
     unknown = re.search(r"['‘](\w+)['’] was not declared|use of undeclared identifier '(\w+)'", errors)
     if unknown:
         name = unknown[1] or unknown[2]
@@ -177,7 +176,7 @@ def build_library(
 def load_library(
     translation: Translation, checked: bool, threads: int = 0, extra_flags: tuple[str, ...] = ()
 ) -> ctypes.CDLL:
-    """The library of :func:`build_library`, loaded once per process and private to it. Raises what that raises."""
+    """The library of :func:`build_library`, loaded once per process and private to it. Raises the same errors."""
     name = _name(find_compiler(), translation, checked, _level(translation, threads), extra_flags)
     with _LOADING:
         if name not in _loaded:
@@ -186,12 +185,12 @@ def load_library(
 
 
 def _load(name: str, code: bytes) -> ctypes.CDLL:
-    """Load these very bytes: from a file that nobody else can reach, because one in the cache may change meanwhile."""
+    """Load exactly these bytes, from a file that nobody else can reach: a cached file may change meanwhile."""
     try:
         return _from_memory(name, code)
-    except (AttributeError, OSError):  # no such files on this system, or none that can be run
+    except (AttributeError, OSError):  # this system has no such files, or none that can be executed
         try:
-            # a new file each time: one that is loaded already, by this process or its parent, must not change
+            # a new file each time: one that this process or its parent has loaded must not change
             handle, copy = tempfile.mkstemp(name, dir=stand_in())
             try:
                 with open(handle, "wb") as file:
@@ -207,7 +206,7 @@ def _from_memory(name: str, code: bytes) -> ctypes.CDLL:
     with open(os.memfd_create(name, os.MFD_CLOEXEC), "wb") as file:
         file.write(code)
         file.flush()
-        # The system knows a library by the text of its path and would give the one loaded before under the same
+        # The system identifies a library by its path and would return the one loaded before under the same
         # number, so each path is written differently: ./ and / change nothing in it.
         different = f"{next(_LOADS):b}".replace("1", "./").replace("0", "/")
         return _open(f"/proc/self/fd/{different}{file.fileno()}")

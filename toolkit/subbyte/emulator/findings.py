@@ -1,4 +1,4 @@
-"""What a checked run can find wrong with a kernel, in words."""
+"""What a checked run can report about a kernel, in words."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _DETAILS = {
     43: "overwritten", 44: "bytes", 45: "twice", 46: "invalidated", 50: "counts", 51: "warps", 52: "number",
     60: "rank", 61: "ended", 62: "no arrival", 63: "two arrivals", 70: "wgmma", 71: "bulk copy",
 }  # fmt: skip
-"""What the numbers in ``detail`` mean (report.h, ``Detail``)."""
+"""Meaning of the numbers in ``detail`` (report.h, ``Detail``)."""
 
 _TEXTS = {
     "race": (
@@ -163,7 +163,7 @@ _TEXTS = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One hazard: ``kind`` (one of ``KINDS``), where it happened first, and how often in all."""
+    """One hazard: ``kind`` (one of ``KINDS``), where it first happened, and how many times in all."""
 
     kind: str
     message: str
@@ -180,7 +180,7 @@ class Finding:
 
 
 def describe(row: np.void, region_name: str, lines: list[str]) -> Finding:
-    """The finding of one binary row; ``lines`` is the CUDA text, ``region_name`` the array concerned."""
+    """The finding in one binary row; ``lines`` is the CUDA text, ``region_name`` the array concerned."""
     kind = KINDS[int(row["kind"])]
     line = int(row["line"])
     source = lines[line - 1].strip() if 0 < line <= len(lines) else ""
@@ -195,7 +195,7 @@ def _template(kind: str, row: np.void) -> str:
 
 
 def _words(row: np.void, region: str) -> dict[str, object]:
-    """What the texts can name."""
+    """The values that the texts can insert."""
     other, other_line = int(row["other_thread"]), int(row["other_line"])
     where = f"thread {int(row['thread'])} of block {int(row['block'])}"
     elsewhere = f"line {other_line}" if other_line else "elsewhere"

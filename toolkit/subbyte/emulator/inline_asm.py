@@ -1,4 +1,4 @@
-"""Inline assembly of the CUDA text: finds each ``asm`` statement and hands its PTX to a translator."""
+"""Inline assembly in the CUDA text: finds each ``asm`` statement and passes its PTX to a translator."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Operand:
 
 @dataclass(frozen=True)
 class AsmStatement:
-    """The PTX text of one ``asm`` statement and its operands, numbered as %0, %1, ... in this order."""
+    """The PTX text of one ``asm`` statement and its operands, numbered %0, %1, ... in this order."""
 
     ptx: str
     operands: tuple[Operand, ...]
 
 
 def closing(text: str, start: int) -> int:
-    """Index of the bracket that closes the one at ``start``; strings are skipped."""
+    """Index of the bracket that closes the one at ``start``; string literals are skipped."""
     depth = 0
     for match in _STRING_OR_BRACKET.finditer(text, start):
         if match[0] in "([{":
@@ -44,7 +44,7 @@ def closing(text: str, start: int) -> int:
 
 
 def split_outside(text: str, separator: str) -> list[str]:
-    """Split at ``separator`` where it is outside brackets and strings."""
+    """Split at ``separator``, except inside brackets and string literals."""
     parts, begin, i = [], 0, 0
     while i < len(text):
         char = text[i]
@@ -79,7 +79,7 @@ def _parse(body: str) -> AsmStatement:
 
 
 def replace_asm(text: str, translate: Callable[[AsmStatement], str]) -> str:
-    """``text`` with every ``asm`` statement replaced by ``translate(statement)``; line numbers stay as they are."""
+    """``text`` with every ``asm`` statement replaced by ``translate(statement)``; line numbers do not change."""
     pieces, position = [], 0
     while match := _ASM.search(text, position):
         opening = match.end() - 1

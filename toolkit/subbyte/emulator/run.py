@@ -1,4 +1,4 @@
-"""Running a kernel's CUDA text on the CPU: buffers in, outputs in place, findings and trace out."""
+"""Runs a kernel's CUDA text on the CPU: buffers in, outputs in place, findings and trace out."""
 
 from __future__ import annotations
 
@@ -64,10 +64,11 @@ class _Request(ctypes.Structure):
 
 @dataclass(frozen=True)
 class EmulatorRun:
-    """What a run gave besides the outputs, which are written into the caller's arrays.
+    """The result of a run besides the outputs, which are written into the caller's arrays.
 
-    ``unwritten`` and ``rewritten`` count, per output, the elements that no thread wrote and those that two wrote;
-    both are empty for unchecked runs. ``instructions`` names the numbers in the trace's ``instruction`` field.
+    ``unwritten`` and ``rewritten`` count, per output, the elements that no thread wrote and those that more than one
+    thread wrote; both are empty for unchecked runs. ``instructions`` names the numbers in the trace's ``instruction``
+    field.
     """
 
     entry: str
@@ -82,11 +83,11 @@ class EmulatorRun:
     instructions: tuple[str, ...]
     trace: NDArray[np.void] | None = field(default=None, repr=False)
     text: str = field(default="", repr=False)
-    """The CUDA text that ran: the trace's ``line`` counts in it, from 1."""
+    """The CUDA text that ran: ``line`` in the trace is a line of it, counted from 1."""
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Findings and wrongly covered outputs as text; empty when the run is clean."""
+        """Findings, and outputs not written exactly once, as text; empty if the run is clean."""
         texts = [str(finding) for finding in self.findings]
         missing = self.unwritten if self.all_blocks else {}
         texts += [f"output {name}: {number} elements never written" for name, number in missing.items() if number]
@@ -109,11 +110,10 @@ class EmulatorRun:
 
 
 def require_clean(run: EmulatorRun) -> EmulatorRun:
-    """Return ``run`` when it was checked and nothing was found.
+    """Return ``run`` if it was checked and nothing was found.
 
-    Raises:
-        WrongResult: the run has findings, unwritten or rewritten output elements; all are listed.
-        InvalidInput: the run was not checked.
+    Raises WrongResult if the run has findings, or output elements that are unwritten or written twice (all are listed),
+    InvalidInput if the run was not checked.
     """
     if not run.checked:
         raise InvalidInput("this run was made with check=False, so it shows nothing; run it again with check=True")
@@ -145,11 +145,11 @@ def run_cuda(
         launch: grid, block, dynamic shared bytes and arguments.
         buffers: one C-contiguous array per argument, by name, of exactly the argument's bytes.
         seed: order of warps, lanes and copy completions in a checked run.
-        check: look for hazards; without, the kernel is trusted and runs many times faster.
+        check: look for hazards; without it, the kernel is trusted and runs many times faster.
         trace: record every access of the run.
-        blocks: run only these block indices (x fastest), for example to trace one block, and with each the other
-            blocks of its cluster.
-        max_steps: loop iterations, accesses and collectives one thread may make before the run is stopped.
+        blocks: run only these block indices (x fastest), for example to trace one block, together with the other
+            blocks of their clusters.
+        max_steps: loop iterations, accesses and collectives of one thread after which the run is stopped.
 
     Raises:
         InvalidInput: a buffer is missing, unknown, of the wrong size or not contiguous; a block index is out of range;
@@ -157,7 +157,7 @@ def run_cuda(
         Unsupported: the kernel uses something that the emulator does not cover.
         MissingDependency: there is no C++ compiler.
         BuildFailed: the compiler refused the translated text.
-        WrongResult: an unchecked run met a deadlock or an endless loop (a checked run reports them as findings).
+        WrongResult: an unchecked run had a deadlock or an endless loop (a checked run reports them as findings).
     """
     if launch.parts:
         return _parts_run(cuda_text, launch, buffers, check, trace or blocks is not None, seed, max_steps)
@@ -181,7 +181,7 @@ def run_cuda(
     lines = cuda_text.split("\n")
     unwritten, rewritten = _coverage(launch, writers)
     findings = tuple(describe(row, names[int(row["region"])], lines) for row in finding_rows)
-    if findings and not check:  # the run stopped early, so the outputs are worthless
+    if findings and not check:  # the run stopped early, so the outputs are invalid
         raise WrongResult(f"kernel {launch.entry} did not end:\n" + "\n".join(map(str, findings)))
     return EmulatorRun(
         entry=launch.entry,
@@ -271,7 +271,7 @@ def _array(launch: Launch, buffers: Mapping[str, NDArray[np.generic]], name: str
 
 
 def _aligned(array: NDArray[np.generic]) -> NDArray[np.generic]:
-    """The array itself, or a copy that starts at a multiple of 16 bytes, as vector accesses of the host need."""
+    """The array itself, or a copy aligned to 16 bytes, which the host's vector accesses need."""
     if array.ctypes.data % 16 == 0:
         return array
     space = np.empty(array.nbytes + 16, np.uint8)
@@ -293,7 +293,7 @@ def _cluster(translation: Translation, launch: Launch) -> tuple[int, int, int]:
 
 
 def _blocks(launch: Launch, cluster: tuple[int, int, int], blocks: Iterable[int] | None) -> list[int]:
-    """The blocks to run, those of a cluster one after the other by rank."""
+    """The blocks to run; those of a cluster follow each other by rank."""
     count = prod(launch.grid)
     numbers = np.arange(count).reshape(launch.grid[::-1])  # z, y, x
     split = [part for n, size in zip(launch.grid[::-1], cluster[::-1], strict=True) for part in (n // size, size)]
@@ -351,7 +351,7 @@ def _request(
 
 
 def _rows(address: int | None, count: int, dtype: np.dtype[np.void]) -> NDArray[np.void]:
-    """A copy of ``count`` rows that the library keeps at ``address``."""
+    """A copy of ``count`` rows that the library holds at ``address``."""
     rows = np.empty(count, dtype)
     if address and count:
         ctypes.memmove(rows.ctypes.data, address, rows.nbytes)

@@ -1,12 +1,13 @@
 """The trace of a run: one row per memory access, copy, shuffle, matrix instruction and barrier of each thread.
 
-Rows are a numpy structured array (``TRACE_DTYPE``). ``offset`` counts bytes in the argument's array for global accesses
-and copies, and bytes of the shared window for shared accesses; ``shared`` is the byte in the shared window (-1: none).
-``valid`` is the number of bytes really read by a copy (the rest is zero filled). ``value`` holds up to eight bytes.
+Rows are a numpy structured array (``TRACE_DTYPE``). ``offset`` is the byte in the argument's array for global accesses
+and copies, and the byte in the shared window for shared accesses; ``shared`` is the byte in the shared window (-1:
+none). ``valid`` is the number of bytes that a copy really reads (the rest is filled with zeros). ``value`` holds up to
+eight bytes.
 
 A wgmma has one row for each of its 128 threads: ``value`` is the descriptor of B, ``shared`` its first byte, ``size``
-its columns, ``mode`` is 1 when A lies in shared memory too. Rows of mbarriers have a ``mode`` in ``MBARRIER_MODES`` and
-in ``value`` the count, the bytes or the phase. ``rank`` is the block of the cluster whose shared memory it is.
+its columns, ``mode`` is 1 if A is in shared memory too. Rows of mbarriers have a ``mode`` in ``MBARRIER_MODES``, and
+the count, the bytes or the phase in ``value``. ``rank`` is the block of the cluster whose shared memory is accessed.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ def counts(trace: Rows) -> dict[str, int]:
 
 
 def global_bytes_read(trace: Rows, buffer: int | None = None) -> dict[int, int]:
-    """Bytes read from global memory by each block, repeats included, by loads and copies of one argument or of all."""
+    """Bytes that each block reads from global memory, repeats included, by loads and copies of one argument or of
+    all."""
     rows = _global_reads(trace, buffer)
     return {int(block): int(rows["valid"][rows["block"] == block].sum()) for block in np.unique(trace["block"])}
 
@@ -90,7 +92,7 @@ def _global_reads(trace: Rows, buffer: int | None) -> Rows:
 def without_repeated_loads(trace: Rows) -> Rows:
     """Drop each load that repeats the access its thread made just before.
 
-    The generated text may name the same word twice in neighbouring expressions; the CUDA compiler loads it once.
+    The generated text may load the same word twice in neighbouring expressions; the CUDA compiler loads it once.
     """
     order = np.lexsort((trace["sequence"], trace["lane"], trace["warp"], trace["block"]))
     rows = trace[order]
@@ -106,8 +108,8 @@ def without_repeated_loads(trace: Rows) -> Rows:
 def warp_groups(trace: Rows, kind: str) -> NDArray[np.intp]:
     """The accesses that the lanes of a warp make together: row indices into ``trace``, int [groups, 32], -1 = no lane.
 
-    Lanes belong together when they are at the same line of the CUDA text, have passed the same number of collectives,
-    and do this for the same time since. Groups are in order of their first row.
+    Lanes belong together if they are at the same line of the CUDA text, have passed the same number of collectives, and
+    have been at that line equally often since. Groups are in order of their first row.
     """
     number = KINDS.index(kind) if kind in KINDS else -1
     if number < 0:
@@ -126,7 +128,7 @@ def warp_groups(trace: Rows, kind: str) -> NDArray[np.intp]:
 
 
 def _ordinal(keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many earlier columns of ``keys`` equal each column."""
+    """For each column of ``keys``, the number of earlier columns that are equal to it."""
     order = np.lexsort(keys[::-1])
     ordered = keys[:, order]
     new = np.ones(len(order), bool)

@@ -37,7 +37,8 @@ _HEADERS = '#include "cuda_words.h"\n'
 
 @dataclass(frozen=True)
 class SharedArray:
-    """One shared array of the kernel: its name, first byte in the shared window and bytes (0: the dynamic rest)."""
+    """One shared array of the kernel: its name, first byte in the shared window, and size in bytes (0: the dynamic
+    part)."""
 
     name: str
     offset: int
@@ -56,17 +57,16 @@ class Translation:
     static_bytes: int
     instructions: tuple[str, ...]
     cluster: tuple[int, int, int] | None
-    """Blocks of a cluster as ``__cluster_dims__`` says."""
+    """Blocks of a cluster, from ``__cluster_dims__``."""
     registers: int
-    """Registers per thread that the launch bounds leave."""
+    """Registers per thread allowed by the launch bounds."""
 
 
 def translate(cuda_text: str, entry: str) -> Translation:
     """Translate the kernel ``entry`` of ``cuda_text``.
 
-    Raises:
-        InvalidInput: there is no such kernel.
-        Unsupported: the text uses an instruction or construct that the emulator does not cover; it is named.
+    Raises InvalidInput if there is no such kernel, Unsupported if the text uses an instruction or construct that the
+    emulator does not cover, which the message names.
     """
     text = _without_preamble(cuda_text)
     begin, signature_end, body_end, attributes = _find_kernel(text, entry)
@@ -103,7 +103,7 @@ def translate(cuda_text: str, entry: str) -> Translation:
 
 
 def _without_preamble(text: str) -> str:
-    """Blank out preprocessor lines and what stands inside ``#if``; line numbers stay as they are."""
+    """Blank out preprocessor lines and everything inside ``#if``; line numbers do not change."""
     depth, lines = 0, []
     for line in text.split("\n"):
         directive = line.lstrip()
@@ -116,7 +116,7 @@ def _without_preamble(text: str) -> str:
 
 
 def _find_kernel(text: str, entry: str) -> tuple[int, int, int, str]:
-    """Start and end of the parameter list of the kernel's definition, end of its body, and its attributes."""
+    """Start and end of the parameter list in the kernel's definition, end of its body, and its attributes."""
     found = []
     for match in _KERNEL.finditer(text):
         end = closing(text, match.end() - 1)
@@ -143,13 +143,13 @@ def _cluster(attributes: str) -> tuple[int, int, int] | None:
 
 
 def _register_budget(attributes: str) -> int:
-    """Registers that a thread starts with: all of the multiprocessor's, shared by the threads it must hold."""
+    """Registers that a thread starts with: those of the multiprocessor, divided among the threads it must hold."""
     threads, blocks, *_ = [*_attribute(attributes, "launch_bounds"), 1, 1]
     return min(_MOST_REGISTERS, _REGISTERS_PER_SM // (max(1, threads) * max(1, blocks)) // 8 * 8)
 
 
 def _private_arrays(body: str, tracked: bool) -> str:
-    """Arrays in registers with checked bounds; 32-bit ones of kernels with wgmma also know who uses them."""
+    """Arrays in registers with bounds checks; 32-bit ones in kernels with wgmma also track who uses them."""
 
     def declare(match: re.Match[str]) -> str:
         name = "Registers" if tracked and _REGISTER.match(match[2]) else "Local"
@@ -159,7 +159,7 @@ def _private_arrays(body: str, tracked: bool) -> str:
 
 
 def _registers_by_reference(helpers: str) -> str:
-    """Let functions that issue a wgmma take registers themselves, not their values: it uses them later."""
+    """Let functions that issue a wgmma take registers by reference, not by value: it uses them later."""
     pieces, position = [], 0
     for match in re.finditer(r"\(([^()]*)\)\s*\{", helpers):
         if match.start() < position:
@@ -181,7 +181,7 @@ def _element_bytes(ctype: str) -> int:
 
 
 def _shared_arrays(body: str, first_region: int) -> tuple[str, tuple[SharedArray, ...], int]:
-    """Replace the declarations of shared arrays by pointers into regions numbered from ``first_region``."""
+    """Replace the declarations of shared arrays with pointers into regions numbered from ``first_region``."""
     arrays: list[SharedArray] = []
     end, dynamic_text = 0, ""
 
@@ -213,21 +213,21 @@ def _shared_arrays(body: str, first_region: int) -> tuple[str, tuple[SharedArray
 
 
 def _aligned(end: int, declaration: str) -> int:
-    """The first byte from ``end`` on with the alignment that the declaration asks for."""
+    """The first byte from ``end`` on with the alignment that the declaration requires."""
     match = re.search(r"(?:alignas|__align__)\((\d+)\)", declaration)
     alignment = max(_SHARED_ALIGNMENT, int(match[1]) if match else 1)
     return -(-end // alignment) * alignment
 
 
 def _without_unused_warp_id(body: str) -> str:
-    """Drop the warp number that TVM always broadcasts with a shuffle: the CUDA compiler drops it too when unused."""
+    """Drop the warp number that TVM always broadcasts with a shuffle: when unused, the CUDA compiler drops it too."""
     if len(re.findall(r"\bwarp_id_in_cta\b", body)) == 1:
         body = re.sub(r"int warp_id_in_cta = __shfl_sync\([^;]*;", "", body)
     return body
 
 
 def _with_lines(body: str, first_line: int, names: set[str]) -> str:
-    """Let each statement that touches memory or other threads say its line in the CUDA text."""
+    """Make each statement that touches memory or other threads record its line in the CUDA text."""
     word = re.compile(r"\b(?:asm|__\w+|atomic\w+|" + "|".join(map(re.escape, sorted(names))) + r")\b")
     lines, previous = [], "{"
     for number, line in enumerate(body.split("\n"), start=first_line):
@@ -243,7 +243,7 @@ def _with_lines(body: str, first_line: int, names: set[str]) -> str:
 
 
 def _thread_indices(code: str) -> str:
-    """Give each function that names threadIdx and its like a constant copy, which can live in registers."""
+    """Give each function that uses threadIdx and similar a constant copy, which can be kept in registers."""
     values = {
         "threadIdx": "current->thread_index",
         "blockIdx": "current->block_index",

@@ -1,4 +1,5 @@
-"""Exercises of the notebooks: each takes a reader's answer and says what is right, or which mistake it looks like."""
+"""Exercises of the notebooks: each checks a reader's answer and says that it is right, or which mistake it looks
+like."""
 
 from subbyte.exercises.bits import (
     check_combine,

@@ -1,4 +1,4 @@
-"""Numbers as answers: still open, the right one, or the number that a typical mistake leads to."""
+"""Numbers as answers: not given yet, the right one, or the number that a typical mistake leads to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def unanswered(answer: Any) -> bool:
-    """Whether an answer is still the placeholder ``...`` (or None), or holds one."""
+    """Whether an answer is still the placeholder ``...`` (or None), or contains one."""
     if isinstance(answer, Mapping):
         return not answer or any(unanswered(value) for value in answer.values())
     if isinstance(answer, (tuple, list)):
@@ -16,14 +16,14 @@ def unanswered(answer: Any) -> bool:
 
 
 def same(answer: Any, right: Any) -> bool:
-    """Whether a number, or each of a sequence of numbers, is the right one."""
+    """Whether a number, or each number of a sequence, is the right one."""
     if isinstance(right, (tuple, list)):
         return isinstance(answer, (tuple, list)) and len(answer) == len(right) and all(map(same, answer, right))
     return not isinstance(answer, (bool, str)) and _number(answer) and abs(float(answer) - float(right)) < 1e-9
 
 
 def recognise(answer: Any, mistakes: Iterable[tuple[Any, str]], otherwise: str) -> str:
-    """The words of the first mistake whose number this is; ``otherwise`` when it is none of them.
+    """The explanation of the first mistake that leads to this number; ``otherwise`` if none does.
 
     A mistake is (the answer it leads to, or a test of the answer; what went wrong).
     """

@@ -1,5 +1,5 @@
-"""Exercises of the notebooks on bits and planes: a sum of -1 and 1 from bits, a threshold, the word of a bit, a tile's
-load; planes combined, instructions of a window, the corner of an image."""
+"""Exercises of the notebooks on bits and planes: a sum of -1 and 1 from bits, a threshold, the word of a bit, loading a
+tile; combining planes, instructions of a window, the corner of an image."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from subbyte.workload.operand import BIPOLAR, BLOCK_BITS, Operand
 from subbyte.workload.precision import PADDINGS, Precision
 
 DOTS = ((0, 0, 1), (1, 1, 1), (0b1011, 0b0110, 4), (0b10011, 0b00111, 5), (0xFFFFFFFF, 0, 32), (0b1101, 0b1101, 9))
-"""Bits of the weights, of the pixels, and products: the last has channels of which both bits are 0."""
+"""Bits of the weights, bits of the pixels, number of products: the last case has channels whose bits are both 0."""
 NORMS = ((1, 0, 3.25, 2), (2, -1, 10, 4), (-1, 0, 3.5, 2), (-2, 1, 4, 4), (1, 1, 6, 2), (-0.5, 0, -3, 1))
 """gamma, beta, mean and standard deviation."""
 COUNTS = (((3, 5), (7, 2)), ((0, 1), (0, 0)), ((10, 10), (10, 10)), ((0, 0), (4, 9)))
-"""By the plane of the weights, then of the activations."""
+"""Counts by the plane of the weights, then of the activations."""
 
 
 @checked
 def check_dot(function: Any) -> Feedback:
-    """Check ``function(w, x, n)``: the sum of n products of -1 and 1 from words of their bits."""
+    """Check ``function(w, x, n)``: the sum of n products of -1 and 1, from words that hold their bits."""
     found, problem = call_each(function, DOTS, lambda w, x, n: f"w={w:#b}, x={x:#b}, n={n}")
     if problem is not None:
         return problem
@@ -69,7 +69,7 @@ WRONG_DOTS = {
 
 @checked
 def check_threshold(function: Any) -> Feedback:
-    """Check ``function(gamma, beta, mean, deviation)``: (level, flip) with which bit = (sum >= level) != flip."""
+    """Check ``function(gamma, beta, mean, deviation)``: (level, flip) such that bit = (sum >= level) != flip."""
     found, problem = call_each(function, NORMS, lambda *norm: f"gamma, beta, mean, deviation = {norm}")
     if problem is not None:
         return problem
@@ -105,7 +105,7 @@ WRONG_THRESHOLDS = {
 
 
 def _known(given: Sequence[Any], wrong: Mapping[str, Callable[..., Any]], cases: Sequence[tuple[Any, ...]]) -> str:
-    """The sentence of the first way of being wrong that gives what was given, in every case; empty when none does."""
+    """The explanation of the first known mistake that gives the same answers in every case; empty if none does."""
     plain = [_plain(one) for one in given]
     ways = {words: [_plain(way(*case)) for case in cases] for words, way in wrong.items()}
     return next((words for words, meant in ways.items() if all(map(same, plain, meant))), "")
@@ -166,7 +166,7 @@ def _turned(index: int) -> int:
 
 @checked
 def check_load(answer: Any, bits: int) -> Feedback:
-    """Check (cycles from shared memory, sectors of global memory) of a tile's load from a matrix ``bits`` wide."""
+    """Check (cycles from shared memory, sectors of global memory) for loading a tile from a matrix ``bits`` wide."""
     load = strides([bits]).plain[0]
     if unanswered(answer):
         return Feedback(False, "Replace the ... with two numbers: cycles from shared memory, sectors of global memory.")
@@ -188,8 +188,8 @@ def check_load(answer: Any, bits: int) -> Feedback:
 
 @checked
 def check_combine(function: Any) -> Feedback:
-    """Check ``function(counts)``: the sum of products of 2-bit signed weights and 2-bit unsigned pixels from the
-    ``counts`` of their planes, ``counts[s][t]`` of plane s of the weights and t of the pixels."""
+    """Check ``function(counts)``: the sum of products of 2-bit signed weights and 2-bit unsigned pixels, from the
+    ``counts`` of their planes, ``counts[s][t]`` for plane s of the weights and t of the pixels."""
     cases = [(counts,) for counts in COUNTS]
     found, problem = call_each(function, cases, lambda counts: f"counts={counts}")
     if problem is not None:
@@ -225,7 +225,7 @@ WRONG_COMBINED = {
 @checked
 def check_instructions(answer: Any, workload: ConvWorkload | str, config: Configuration | None = None) -> Feedback:
     """Check how many one-bit instructions (K = 256) a kernel issues for a tile of 8 pixels of 8 images: all taps, all
-    planes. Without a configuration, of the one to try first."""
+    planes. Without a configuration, for the default one."""
     wl = parse(workload)
     record = plane_composition(wl, config)
     if unanswered(answer):
@@ -247,7 +247,7 @@ def check_instructions(answer: Any, workload: ConvWorkload | str, config: Config
 
 @checked
 def check_corner(answer: Any, workload: ConvWorkload | str) -> Feedback:
-    """Check the sums at output pixel (0, 0) where all weights and pixels of a ``w1a1`` layer are 1, with padding zero,
+    """Check the sums at output pixel (0, 0) if all weights and pixels of a ``w1a1`` layer are 1, with padding zero,
     minus and plus."""
     wl = parse(workload)
     if wl.precision.weights != wl.precision.activations or wl.precision.activations != Operand(1, BIPOLAR):

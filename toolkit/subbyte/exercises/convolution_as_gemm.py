@@ -1,4 +1,4 @@
-"""Exercises of the notebook on the convolution as a matrix product: counting tiles, finding a datum, losing less."""
+"""Exercises of the notebook on the convolution as a matrix product: counting tiles, locating a datum, wasting less."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ COUNTED = ("rows", "columns", "depth", "blocks", "steps", "instructions")
 
 @checked
 def check_tiling(answer: Any, workload: ConvWorkload | str, config: MmaConfig, arch: str = "sm_80") -> Feedback:
-    """Check the sizes of a tiled product: ``rows``, ``columns`` and ``depth`` of it (M, N, K), ``blocks`` of the grid,
-    ``steps`` of a warp along K, matrix ``instructions`` of one warp in one step. Raises InvalidInput for other names.
-    """
+    """Check the sizes of a tiled product: its ``rows``, ``columns`` and ``depth`` (M, N, K), ``blocks`` of the grid,
+    ``steps`` of a warp along K, matrix ``instructions`` of one warp per step. Raises InvalidInput for other names."""
     if not isinstance(answer, Mapping):
         return Feedback(False, f"Give a dict with a number for each of {', '.join(COUNTED)}, not {short(answer)}.")
     for name in answer:
@@ -105,10 +104,10 @@ def _counts(w: ConvWorkload, config: MmaConfig, arch: str) -> tuple[dict[str, in
 
 @checked
 def check_datum(answer: Any, workload: ConvWorkload | str, row: int, column: int) -> Feedback:
-    """Check which input value stands at (row, column) of the lowered matrix: ``(image, y, x, channel)``.
+    """Check which input value is at (row, column) of the lowered matrix: ``(image, y, x, channel)``.
 
-    Rows and columns are in the order of :class:`subbyte.technique.tiling.Tiling`. A value that is zero padding has
-    coordinates outside the input. Raises InvalidInput for a place outside the matrix.
+    Rows and columns are in the order of :class:`subbyte.technique.tiling.Tiling`. A zero padding value has coordinates
+    outside the input. Raises InvalidInput for a position outside the matrix.
     """
     w = parse(workload)
     rows, columns = w.batch_groups * 8 * w.p * w.q, w.channel_blocks * w.r * w.s * 32
@@ -162,8 +161,8 @@ def _datum(w: ConvWorkload, row: int, column: int) -> tuple[int, int, int, int]:
 
 @checked
 def check_waste(answer: Any, workload: ConvWorkload | str, arch: str = "sm_80") -> Feedback:
-    """Check a configuration of the paper's space that wastes as few multiplications as any of it can, and needs no more
-    blocks than any other of those."""
+    """Check that a configuration of the paper's space wastes as few multiplications as possible and, among those, needs
+    the fewest blocks."""
     if unanswered(answer):
         return Feedback(False, "Replace the ... with an MmaConfig.")
     if not shows(answer, Tiling):
@@ -198,7 +197,7 @@ def check_waste(answer: Any, workload: ConvWorkload | str, arch: str = "sm_80") 
 
 @cache
 def _least(w: ConvWorkload, arch: str) -> tuple[float, int]:
-    """The greatest useful share in the space, and the fewest blocks that reach it."""
+    """The largest useful share in the space, and the fewest blocks that reach it."""
     found = space(w, arch)
     cuts = [tiling(w, cast(MmaConfig, found.config(index)), arch=arch) for index in found.valid]
     best = max(cut.useful for cut in cuts)

@@ -1,4 +1,4 @@
-"""Exercises of the notebook on the data layout: predicting sectors, finding an address, healing an access."""
+"""Exercises of the notebook on the data layout: predicting sectors, computing an address, fixing an access."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LAYOUTS = ("nhwc", "hwnc", "nhwcnc")
 
 @checked
 def check_sectors(answer: Any, workload: ConvWorkload | str) -> Feedback:
-    """Check the sectors that 8 lanes move to fetch 8 images x 32 channels of one pixel, for each layout by name.
+    """Check the sectors that 8 lanes transfer to load 8 images x 32 channels of one pixel, for each layout by name.
 
     Raises InvalidInput for an unknown layout.
     """
@@ -112,7 +112,7 @@ def check_byte(answer: Any, workload: ConvWorkload | str, place: tuple[int, int,
 
 @checked
 def check_chunk(answer: Any, workload: ConvWorkload | str, config: MmaConfig) -> Feedback:
-    """Check the smallest ``chunk`` with which the activation loads of ``config`` in NHWC waste nothing."""
+    """Check the smallest ``chunk`` for which the activation loads of ``config`` in NHWC waste nothing."""
     if unanswered(answer):
         return Feedback(False, "Replace the ... with 1, 2, 4 or 8.")
     if not any(same(answer, chunk) for chunk in (1, 2, 4, 8)):
@@ -135,7 +135,7 @@ def check_chunk(answer: Any, workload: ConvWorkload | str, config: MmaConfig) ->
 
 
 def _efficiency(workload: ConvWorkload | str, config: MmaConfig) -> float:
-    """Useful share of the bytes moved by the activation loads of one warp of the first block, in NHWC."""
+    """Useful share of the bytes transferred by the activation loads of one warp of the first block, in NHWC."""
     uses = [access.sectors for access in accesses(workload, config, "nhwc").of("activation load")]
     moved = sum(use.moved_bytes for use in uses if use is not None)
     return sum(use.useful_bytes for use in uses if use is not None) / moved if moved else 1.0

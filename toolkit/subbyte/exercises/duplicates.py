@@ -1,4 +1,4 @@
-"""Exercises of the duplicate-aware load: the genuine map, the number of loads, the choice of a tile."""
+"""Exercises on the duplicate-aware load: the genuine map, the number of loads, the choice of a tile."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CASES = (
     ("n8h56w56c64k64r2s5p1", (3, 2)),
     ("n8h56w56c64k64r1s1p0u2", (2, 4)),
 )
-"""Workloads and tiles that answers are tried on: two rows, one row, stride, dilation, a kernel that is not square."""
+"""Workloads and tiles on which answers are tried: two rows, one row, stride, dilation, a kernel that is not square."""
 TILE_PIXELS = 16
 
 
@@ -89,7 +89,7 @@ def _about_map(answer: list[int], right: list[int], workload: ConvWorkload, tile
 
 
 def _map(w: ConvWorkload, tile: tuple[int, int], key: Callable[[int, int, int, int], Any]) -> list[int]:
-    """The map that calls two entries the same when ``key(ph, pw, r, s)`` is."""
+    """The map in which two entries are the same if their ``key(ph, pw, r, s)`` is."""
     first: dict[Any, int] = {}
     places = product(range(tile[0]), range(tile[1]), range(w.r), range(w.s))
     return [first.setdefault(key(*place), k) for k, place in enumerate(places)]
@@ -106,7 +106,7 @@ def _numbered(right: list[int]) -> list[int]:
 
 
 def check_loads(loads: Callable[[ConvWorkload, tuple[int, int]], int]) -> Feedback:
-    """Check ``loads(workload, tile)``: how many input pixels a tile of outputs reads when each is loaded once."""
+    """Check ``loads(workload, tile)``: how many input pixels a tile of outputs reads if each is loaded once."""
     for spec, tile in CASES:
         record = duplicates(spec, tile)
         case = f"{spec} and tile {tile[0]}x{tile[1]}"
@@ -120,7 +120,7 @@ def check_loads(loads: Callable[[ConvWorkload, tuple[int, int]], int]) -> Feedba
 
 
 def about_loads(answer: Any, w: ConvWorkload, tile: tuple[int, int]) -> str:
-    """What a wrong number of loads looks like; empty when it looks like no known mistake."""
+    """Explains a wrong number of loads; empty if it looks like no known mistake."""
     record = duplicates(w, tile)
     no_stride, no_dilation = replace(w, stride=1, name=""), replace(w, dilation=1, name="")
     plain = replace(no_stride, dilation=1)

@@ -1,4 +1,4 @@
-"""The answer to an answer: right or not yet, and why."""
+"""Feedback on an answer: right or not yet, and why."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from subbyte.html import element
 
 @dataclass(frozen=True)
 class Feedback:
-    """What a checker says. True in a condition when the answer is right."""
+    """The result of a checker. It is true in a condition if the answer is right."""
 
     right: bool
     message: str
@@ -30,9 +30,9 @@ class Feedback:
 
 
 def call(function: Any, *arguments: Any, case: str, arrays: bool = False) -> tuple[Any, Feedback | None]:
-    """The answer function's result for a case; feedback instead when it is no function, or raises.
+    """The answer function's result for a case, or feedback if it is not a function, or raises.
 
-    An array becomes a list, which can be compared with anything, unless ``arrays`` are asked for.
+    Arrays are converted to lists, which can be compared with anything, unless ``arrays`` is set.
     """
     if not callable(function):
         return None, Feedback(False, f"Give a function, not {short(function)}.")
@@ -40,15 +40,15 @@ def call(function: Any, *arguments: Any, case: str, arrays: bool = False) -> tup
         result = function(*arguments)
         return (result.tolist() if getattr(result, "ndim", 0) and not arrays else result), None
     except Exception as problem:
-        # Whatever a reader's code raises is part of the answer to them.
+        # Whatever a reader's code raises is reported to them.
         return None, Feedback(False, f"For {case} your function raised {type(problem).__name__}: {problem}")
 
 
 def call_each(
     function: Any, cases: Iterable[tuple[Any, ...]], said: Callable[..., str]
 ) -> tuple[list[Any], Feedback | None]:
-    """The results for the arguments of each case, which ``said`` puts into words; feedback instead at the first that
-    raises."""
+    """The results for the arguments of each case, or feedback on the first case that raises; ``said`` describes a case
+    in words."""
     found: list[Any] = []
     for arguments in cases:
         given, problem = call(function, *arguments, case=said(*arguments))
@@ -59,7 +59,7 @@ def call_each(
 
 
 def mistake(given: Any, known: Mapping[str, Callable[[], Any]]) -> str:
-    """The sentence of the first known wrong answer that equals what was given; empty when none does."""
+    """The explanation of the first known wrong answer that equals the given one; empty if none does."""
     given = given.tolist() if getattr(given, "ndim", 0) else given
     return next((words for words, wrong in known.items() if wrong() == given), "")
 

@@ -1,4 +1,5 @@
-"""Exercises of the first notebook and of the one on your GPU: predict a count, cut a block, read a time, fill a GPU."""
+"""Exercises of the first notebook and of the one on your GPU: predict a count, choose a block tile, compute a rate,
+fill a GPU."""
 
 from __future__ import annotations
 
@@ -20,12 +21,12 @@ from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse
 
 SHAPE = ("blk_row_warps", "blk_col_warps", "warp_row_tiles", "warp_col_tiles", "chunk")
-"""Knobs of an answer that are whole numbers."""
+"""Knobs of an answer that are integers."""
 
 
 @checked
 def check_pixels(answer: Any, workload: ConvWorkload | str, tile: tuple[int, int]) -> Feedback:
-    """Check a number: how many different input pixels a tile of outputs, (rows, columns), reads."""
+    """Check a number: how many distinct input pixels a tile of outputs, (rows, columns), reads."""
     if unanswered(answer):
         return Feedback(False, "Replace the ... with a number of pixels.")
     record = duplicates(workload, tile)
@@ -49,7 +50,7 @@ def check_block(
     arch: str = "sm_90a",
 ) -> Feedback:
     """Check a configuration, or its knobs by name: a block of ``warps`` warps has to compute ``pixels`` output pixels
-    (each for 8 images) x ``filters`` filters, and has to be buildable."""
+    (each for 8 images) x ``filters`` filters, and must be buildable."""
     if unanswered(answer):
         return Feedback(False, "Replace each ... with a whole number: warps of a block, tiles of a warp.")
     if isinstance(answer, Mapping):
@@ -109,7 +110,7 @@ def check_rate(answer: Any, workload: ConvWorkload | str, microseconds: float) -
 
 @checked
 def check_waves(answer: Any, blocks: int, blocks_per_sm: int, multiprocessors: int) -> Feedback:
-    """Check how many times a GPU has to be filled with blocks until all of them ran. Raises InvalidInput."""
+    """Check how many waves of blocks a launch takes. Raises InvalidInput."""
     if min(blocks, blocks_per_sm, multiprocessors) < 1:
         raise InvalidInput("blocks, blocks_per_sm and multiprocessors must be at least 1: pass what the kernel reports")
     if unanswered(answer):

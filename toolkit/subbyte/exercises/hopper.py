@@ -1,5 +1,5 @@
-"""Exercises of the notebook on Hopper: a descriptor's start, the two operands in a word, the blocks of a launch, what a
-value of a knob costs."""
+"""Exercises of the notebook on Hopper: a descriptor's start, the two operands in a word, the blocks of a launch, the
+cost of a knob value."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 MASK = 0xF0F0F0F0
 WORDS = (0x00000000, 0x12345678, 0xFEDCBA98, 0x80808080, 0x0F0F0F0F, 0xFFFFFFFF, 0x7000000F)
-"""Packed words that every answer is tried with."""
+"""Packed words on which every answer is tried."""
 
 
 @checked
 def check_tap_start(
     answer: Any, workload: ConvWorkload | str, config: WgmmaConfig, output_row: int, r: int, s: int
 ) -> Feedback:
-    """Check the byte of shared memory where the operand of tap (r, s) of an output row begins.
+    """Check the byte of shared memory where the operand of tap (r, s) of an output row starts.
 
-    Raises InvalidInput when that tap reads padding alone.
+    Raises InvalidInput if that tap reads only padding.
     """
     record = tap_addresses(workload, config, output_row)
     tap = next((one for one in record.taps if (one.r, one.s) == (r, s)), None)
@@ -150,7 +150,7 @@ def _grid_mistakes(plan: WgmmaPlan, w: ConvWorkload) -> list[tuple[Any, str]]:
 
 @checked
 def check_price(answer: Any, landscape: Landscape, knob: str, value: int) -> Feedback:
-    """Check how many times the optimum's time the fastest recorded configuration with ``knob`` at ``value`` needs.
+    """Check how many times as long as the optimum the fastest recorded configuration with ``knob`` at ``value`` takes.
 
     Two decimals are enough. Raises InvalidInput for a knob or a value that the landscape does not have.
     """
@@ -201,4 +201,4 @@ WRONG_OPERANDS: tuple[tuple[Any, str], ...] = (
     (lambda w: (w << 4, w), _MASK_BOTH),
     (lambda w: (w >> 4 & MASK, w & MASK), "The low nibbles must move up: shift to the left."),
 )
-"""What typical mistakes return, and what to say."""
+"""What typical mistakes return, and the explanation."""

@@ -1,4 +1,4 @@
-"""Exercises of the notebook on a binary network: the class of an image from integers, what a sum can be at most, the
+"""Exercises of the notebook on a binary network: the class of an image from integers, the largest possible sum, the
 bytes of a residual."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Integers = NDArray[np.int64]
 @checked
 def check_class(function: Any) -> Feedback:
     """Check ``function(sums, multiplier, bias)``: the class of an image from the last layer's sums int64 [10] and the
-    integers int64 [10] that its batch normalization became, for every test image of digits."""
+    integers int64 [10] into which its batch normalization was folded, for every test image of digits."""
     sums, logits = _last_sums()
     right = logits.apply(sums[:, None, None].astype(np.int32)).argmax(axis=1).tolist()
     found = []
@@ -54,7 +54,7 @@ def check_class(function: Any) -> Feedback:
 
 @cache
 def _last_sums() -> tuple[Integers, Logits]:
-    """Sums int64 [N, 10] of the test images, and what becomes of them."""
+    """Sums int64 [N, 10] of the test images, and their logits' scale."""
     trained = network(CLASSIFIER)
     images, _ = test_images(trained)
     sums = trained.reference(images).layers[-1].sums
@@ -64,7 +64,7 @@ def _last_sums() -> tuple[Integers, Logits]:
 
 @checked
 def check_largest_sum(answer: Any, name: str, layer: str) -> Feedback:
-    """Check what no sum of a layer that adds a residual exceeds, whatever the operands."""
+    """Check the largest possible sum of a layer that adds a residual, for any operands."""
     made, one = _adding(name, layer)
     if unanswered(answer):
         return Feedback(False, "Replace the ... with a number: the largest sum there can be.")
@@ -91,7 +91,7 @@ def check_largest_sum(answer: Any, name: str, layer: str) -> Feedback:
 
 @checked
 def check_residual(answer: Any, name: str, layer: str) -> Feedback:
-    """Check how many bytes of sums a layer that adds a residual and keeps its own moves, for the whole batch."""
+    """Check how many bytes of sums a layer that adds a residual and keeps its own sums moves, for the whole batch."""
     made, one = _adding(name, layer)
     read, written, bits = residual_bytes(made, one)
     if unanswered(answer):
@@ -115,7 +115,7 @@ def check_residual(answer: Any, name: str, layer: str) -> Feedback:
 
 
 def _adding(name: str, layer: str) -> tuple[Network, Any]:
-    """A network and its layer that adds a residual. Raises InvalidInput."""
+    """A network, and its layer that adds a residual. Raises InvalidInput."""
     made = network(name)
     one = made.layer(layer)
     if not one.residual:

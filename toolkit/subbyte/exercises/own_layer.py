@@ -1,4 +1,4 @@
-"""Exercises of the notebook on one's own layer: quantizing weights, requantizing sums, what padding costs."""
+"""Exercises of the notebook on your own layer: quantizing weights, requantizing sums, the cost of padding."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ WEIGHTS: tuple[tuple[float, ...], ...] = (
 SUMS = ((1000, -200, 3, 9, (-8, 7)), (-1000, 24, 3, 9, (-8, 7)), (383, 0, 3, 9, (-8, 7)), (-256, 0, 3, 9, (-8, 7)),
         (100_000, -7, 1_200_000_000, 40, (-8, 7)), (-500, 20, 5, 8, (0, 7)), (2_000_000, 0, 5, 4, (-8, 7)),
         (427, 0, 3, 9, (-8, 7)), (-85, 0, 3, 9, (-8, 7)))  # fmt: skip
-"""Sum, bias, multiplier, shift, clip. The fourth falls on a half, where ways to round differ."""
+"""Sum, bias, multiplier, shift, clip. The fourth case is a tie, where rounding modes differ."""
 
 
 def check_quantize(answer: Callable[[Reals], tuple[Any, float]]) -> Feedback:
     """Check ``answer(weights)``: int4 values and the smallest scale with which nothing is clipped.
 
-    Values are -8 to 7, value = nearest integer to weight / scale; the scale of zeros is 1.
+    Values are -8 to 7, value = nearest integer to weight / scale; the scale of all zeros is 1.
     """
     for weights in WEIGHTS:
         array = np.array(weights)
@@ -90,9 +90,9 @@ def _about_values(values: Reals, exact: Reals) -> str:
 
 
 def check_requantize(answer: Callable[[int, int, int, int, tuple[int, int]], int]) -> Feedback:
-    """Check ``answer(sum, bias, multiplier, shift, clip)``: the int4 output, in integers alone.
+    """Check ``answer(sum, bias, multiplier, shift, clip)``: the int4 output, using integers only.
 
-    ``clip(((sum + bias) * multiplier + 2^(shift-1)) >> shift)``: rounded to nearest, halves upwards.
+    ``clip(((sum + bias) * multiplier + 2^(shift-1)) >> shift)``: rounded to nearest, halves up.
     """
     given = []
     for case in SUMS:
@@ -159,7 +159,7 @@ def _wrapped(value: int) -> int:
 
 @checked
 def check_padding(answer: Any, workload: ConvWorkload | str) -> Feedback:
-    """Check the share of multiplications (0 to 1, to within 0.005) that a kernel of the layer spends on padding zeros.
+    """Check the share of multiplications (0 to 1, to within 0.005) that the layer's kernel spends on padding zeros.
 
     Images are padded to a multiple of 8, input and output channels to multiples of 32.
     """

@@ -1,4 +1,4 @@
-"""Exercises of register-level packing: a word from eight values, the same across lanes, where the word goes."""
+"""Exercises on register-level packing: a word from eight values, the same across lanes, the address of the word."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ def _ored(parts: list[int]) -> int:
 
 
 class Warp:
-    """32 lanes that exchange registers as the GPU does; a register is an array of 32 words, uint32 [32].
+    """32 lanes that exchange registers as on a GPU; a register is an array of 32 words, uint32 [32].
 
-    Arithmetic on such an array is what every lane does on its own.
+    Arithmetic on such an array is done by every lane on its own word.
     """
 
     def __init__(self) -> None:
@@ -80,9 +80,9 @@ class Warp:
         self.lane = np.arange(LANES)
 
     def shuffle_down(self, word: Words, offset: int, width: int = GROUP) -> Words:
-        """Each lane reads the word of the lane ``offset`` further on in its group of ``width`` lanes.
+        """Each lane reads the word of the lane ``offset`` positions further in its group of ``width`` lanes.
 
-        A lane without such a neighbour reads its own. Raises InvalidInput.
+        A lane without such a neighbour reads its own word. Raises InvalidInput.
         """
         if width not in (2, 4, 8, 16, 32) or not 0 <= offset < width:
             raise InvalidInput(f"offset {offset}, width {width}: width is 2, 4, 8, 16 or 32, offset 0 to width - 1")
@@ -105,10 +105,10 @@ class Warp:
 
 
 def check_gather(gather: Callable[[Warp, Words], Words]) -> Feedback:
-    """Check ``gather(warp, word)``: the eight values of eight neighbouring lanes as one word in the first of them.
+    """Check ``gather(warp, word)``: the values of eight neighbouring lanes as one word in the first of them.
 
-    ``word`` is uint32 [32]: lane l holds one value in its lowest four bits, the others are zero. Afterwards lanes 0, 8,
-    16 and 24 must hold the words; what the others hold does not matter.
+    ``word`` is uint32 [32]: lane l holds one value in its lowest four bits, the other bits are zero. Afterwards lanes
+    0, 8, 16 and 24 must hold the words; what the others hold does not matter.
     """
     rng = np.random.default_rng(0)
     values = rng.permuted(np.tile(np.arange(16), 2)).astype(np.uint32)
@@ -167,7 +167,8 @@ def _word_of(values: Words) -> int:
 
 
 def _gathered(values: Words, offsets: tuple[int, ...], bits: int) -> list[int]:
-    """Words of lanes 0, 8, 16 and 24 after rounds with these offsets, each moving up ``bits`` for a lane crossed."""
+    """Words of lanes 0, 8, 16 and 24 after rounds with these offsets, each shifting left by ``bits`` per lane
+    distance."""
     warp, word = Warp(), values.astype(np.uint64)
     for offset in offsets:
         peer = warp.shuffle_down(word.astype(np.uint32), offset).astype(np.uint64)

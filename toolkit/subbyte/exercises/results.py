@@ -1,4 +1,4 @@
-"""Exercises of the notebook on results: the floors of a layer, fair shares of a gain, what an interval says."""
+"""Exercises of the notebook on results: the floors of a layer, fair shares of a gain, the meaning of an interval."""
 
 from __future__ import annotations
 
@@ -144,9 +144,9 @@ def _about_shares(given: Mapping[str, Any], right: Mapping[str, float], times: M
 
 
 def check_verdict(verdict: Callable[[float, float, float], str]) -> Feedback:
-    """Check ``verdict(low, high, margin)``: what an interval of a difference allows to say.
+    """Check ``verdict(low, high, margin)``: what can be concluded from the interval of a difference.
 
-    ``better`` or ``worse`` when it excludes 0, else ``equivalent`` when it lies within the margin on both sides, else
+    ``better`` or ``worse`` if it excludes 0, else ``equivalent`` if it lies within the margin on both sides, else
     ``undecided``.
     """
     given = []

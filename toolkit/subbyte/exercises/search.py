@@ -1,4 +1,4 @@
-"""Exercises of the search: the odds of random search, the choice of annealing, keeping half of the mutants."""
+"""Exercises on search: the odds of random search, the acceptance rule of annealing, keeping half of the mutants."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ MUTANTS = (
     ((0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 1, 1), (1, 0, 0), (1, 0, 1), (1, 1, 0), (1, 1, 1)),
     ((3, 1), (3, 1), (3, 0), (3, 2), (3, 3), (0, 1), (1, 1), (3, 1), (2, 1), (3, 2)),
 )
-"""Lists of mutants; each is the places of its knob values."""
+"""Lists of mutants; each mutant is the positions of its knob values."""
 
 
 def random_chance(trials: int, good: int, total: int) -> float:
-    """Chance that ``trials`` different random configurations of ``total`` hold at least one of ``good`` ones.
+    """Chance that ``trials`` different random configurations out of ``total`` include at least one of ``good`` ones.
 
     Raises InvalidInput unless 0 < good <= total.
     """
@@ -40,7 +40,7 @@ def random_chance(trials: int, good: int, total: int) -> float:
 
 @checked
 def check_random_trials(answer: Any, good: int, total: int, chance: float = 0.95) -> Feedback:
-    """Check how many random trials it takes, at least, to meet one of the ``good`` configurations with ``chance``.
+    """Check the minimum number of random trials to find one of the ``good`` configurations with probability ``chance``.
 
     No configuration is tried twice.
     """
@@ -81,10 +81,10 @@ def _whole(value: Any) -> bool:
 
 
 def check_accept(accept: Callable[[float, float, float, float], bool]) -> Feedback:
-    """Check ``accept(old, new, temperature, draw)``: whether a walker takes its mutant.
+    """Check ``accept(old, new, temperature, draw)``: whether a walker accepts its mutant.
 
-    The chance is ``exp((new - old) / temperature)``, at least 1 for an improvement; it is taken when ``draw``, from
-    [0, 1), is less. The temperature may be 0: then nothing worse is taken.
+    The probability is ``exp((new - old) / temperature)``, at least 1 for an improvement; the mutant is accepted if
+    ``draw``, from [0, 1), is less. The temperature may be 0: then nothing worse is accepted.
     """
     given = []
     for move in MOVES:
@@ -135,10 +135,11 @@ def _accepts(old: float, new: float, temperature: float, draw: float) -> bool:
 
 
 def check_keep(keep: Callable[[Sequence[Sequence[int]], int], Sequence[int]]) -> Feedback:
-    """Check ``keep(mutants, count)``: the places of the ``count`` mutants that a greedy rule by rarity picks, in order.
+    """Check ``keep(mutants, count)``: the indices of the ``count`` mutants that a greedy rule by rarity picks, in
+    order.
 
-    The gain of a mutant is the sum over its knobs of 1 / (1 + how many picked mutants have this value of it). Each
-    turn picks the greatest gain, the first of equals, and counts anew.
+    The gain of a mutant is the sum over its knobs of 1 / (1 + the number of picked mutants with the same value of that
+    knob). Each round picks the mutant with the largest gain, the first one in a tie, and recomputes the gains.
     """
     for mutants in MUTANTS:
         count = len(mutants) // 2
@@ -156,7 +157,7 @@ def check_keep(keep: Callable[[Sequence[Sequence[int]], int], Sequence[int]]) ->
 
 
 def greedy(mutants: Sequence[Sequence[int]], count: int, gain: Callable[[int], float]) -> list[int]:
-    """Places of ``count`` mutants, one after another the one with the greatest sum of ``gain(times)`` over its knobs;
+    """Indices of ``count`` mutants, picked one at a time by the largest sum of ``gain(times)`` over their knobs;
     ``times`` is how many of those picked have the same value."""
     picked: list[int] = []
     while len(picked) < count:

@@ -1,5 +1,5 @@
-"""Exercises of the notebook on sparsity today: what 2:4 keeps, its metadata, why zeros anywhere are hard to skip, and
-what shared memory leaves of the sparse instruction's rate."""
+"""Exercises of the notebook on sparsity today: what 2:4 keeps, its metadata, why unstructured zeros are hard to skip,
+and what shared memory leaves of the sparse instruction's rate."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from subbyte.exercises.feedback import Feedback, call_each, short
 
 FOUR = 4
 ROWS, COLUMNS = 16, 8
-"""Of a tile that one warp-level product writes."""
+"""Rows and columns of a tile that one warp-level product writes."""
 STEP = 64
 """Input channels of a sparse instruction."""
 
 
 @checked
 def check_pair(function: Any) -> Feedback:
-    """Check ``function(four)``: of a list of four weights the two places, ascending, that 2:4 pruning by magnitude
-    keeps; the earlier ones where magnitudes are equal."""
+    """Check ``function(four)``: the two positions, ascending, that 2:4 pruning by magnitude keeps of a list of four
+    weights; the earlier ones if magnitudes are equal."""
     rng = np.random.default_rng(1)
     cases = [([int(value) for value in four],) for four in rng.integers(-8, 8, (60, FOUR))]
     found, problem = call_each(function, cases, lambda four: f"four = {four}")
@@ -59,7 +59,7 @@ def _places(four: list[int], key: Any) -> tuple[int, ...]:
 
 @checked
 def check_nibble(function: Any) -> Feedback:
-    """Check ``function(first, second)``: the four bits of metadata of a group that keeps these two places."""
+    """Check ``function(first, second)``: the four metadata bits of a group that keeps these two positions."""
     pairs = [(first, second) for first in range(FOUR) for second in range(first + 1, FOUR)]
     found, problem = call_each(function, pairs, lambda first, second: f"places {first} and {second}")
     if problem is not None:
@@ -81,7 +81,7 @@ def check_nibble(function: Any) -> Feedback:
 @checked
 def check_live(function: Any) -> Feedback:
     """Check ``function(density)``: the share of positions of K at which a tile of 16 rows by 8 columns has a product to
-    compute, where each value of both operands is non-zero with this chance."""
+    compute, if each value of both operands is non-zero with this probability."""
     densities = [(0.0,), (0.02,), (0.05,), (0.1,), (0.2,), (0.5,), (1.0,)]
     found, problem = call_each(function, densities, lambda density: f"density {density}")
     if problem is not None:
@@ -107,7 +107,7 @@ def _live(density: float, lines: int) -> float:
 
 
 def _near(found: list[Any], right: list[float]) -> bool:
-    """Whether numbers agree to four digits behind the point."""
+    """Whether numbers agree to four decimals."""
     try:
         pairs = zip(found, right, strict=True)
         return all(not isinstance(one, (bool, str)) and abs(float(one) - two) < 5e-5 for one, two in pairs)
@@ -117,7 +117,7 @@ def _near(found: list[Any], right: list[float]) -> bool:
 
 @checked
 def check_from_shared(answer: Any, columns: int) -> Feedback:
-    """Check how many times as fast as dense s8 a sparse wgmma of so many columns is with both operands in shared
+    """Check how many times as fast as dense s8 a sparse wgmma with this many columns is with both operands in shared
     memory, to two digits: 64 channels take it 16 + N/2 clocks, and two dense instructions N/2 each."""
     if isinstance(columns, bool) or columns not in range(64, 257, 8):
         raise InvalidInput(f"columns {columns!r}: expected 64, 72, ... 256")

@@ -1,5 +1,5 @@
-"""Exercises of the notebook on dual-side sparsity: instructions of a k, a column by shift and popcount, which side the
-weights stand on, and what a speed-up is over."""
+"""Exercises of the notebook on dual-side sparsity: instructions per k, a column by shift and popcount, the weights'
+side, and the baseline of a speed-up."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from subbyte.sparse.rows import encode_rows, shifted
 from subbyte.sparse.trace import OHMMA_COLUMNS, OHMMA_DENSE, OHMMA_ROWS
 
 WIDTH = 16
-"""Pixels of the rows of the exercise on columns."""
+"""Pixels per row in the exercise on columns."""
 Column = Callable[[int, int], tuple[int, int, int]]
 
 
 @checked
 def check_ohmma(function: Any) -> Feedback:
-    """Check ``function(a, b)``: the OHMMA of one k with a and b non-zeros, for all of 0 to 32 each."""
+    """Check ``function(a, b)``: the OHMMA of one k with a and b non-zeros, each from 0 to 32."""
     pairs = [(a, b) for a in range(POSITIONS + 1) for b in range(POSITIONS + 1)]
     found, problem = call_each(function, pairs, lambda a, b: f"a = {a}, b = {b}")
     if problem is not None:
@@ -52,8 +52,8 @@ def check_ohmma(function: Any) -> Feedback:
 
 @checked
 def check_column(function: Any) -> Feedback:
-    """Check ``function(bits, offset)``: of a row of 16 pixels as an integer (bit x: pixel x is not zero) and an offset
-    s - pad of -3 to 3 the column's bits for 16 outputs, the number of its first value, how many it has."""
+    """Check ``function(bits, offset)``: for a row of 16 pixels as an integer (bit x: pixel x is not zero) and an offset
+    s - pad of -3 to 3, the column's bits for 16 outputs, the index of its first value, and how many values it has."""
     rng = np.random.default_rng(0)
     cases = [(int(bits), offset) for bits in rng.integers(0, 1 << WIDTH, 40) for offset in range(-3, 4)]
     found, problem = call_each(function, cases, lambda bits, offset: f"bits {bits:#x}, offset {offset}")
@@ -87,22 +87,22 @@ def check_column(function: Any) -> Feedback:
 
 @cache
 def _column(bits: int, offset: int) -> tuple[int, int, int]:
-    """What sparse im2col makes of a row."""
+    """The column that sparse im2col makes from a row."""
     pixels = np.array([[bits >> x & 1 for x in range(WIDTH)]])
     one = shifted(encode_rows(pixels), offset, WIDTH)
     return int(one.words[0, 0]), int(one.first[0]), int(one.count[0])
 
 
 def _made(column: int, bits: int, offset: int) -> tuple[int, int, int]:
-    """A column's bits with the counts that belong to them."""
+    """A column's bits with the counts that follow from them."""
     below = bits & ((1 << offset) - 1) if offset > 0 else 0
     return column, below.bit_count(), column.bit_count()
 
 
 @checked
 def check_sides(answer: Any, nonzeros: int) -> Feedback:
-    """Check how many times fewer OHMMA a k takes than dense, (weights on A, weights on B), where so many of 32 weights
-    are not zero and all activations are."""
+    """Check how many times fewer OHMMA a k takes than dense, (weights on A, weights on B), if this many of 32 weights
+    and all activations are non-zero."""
     if isinstance(nonzeros, bool) or nonzeros not in range(1, POSITIONS + 1):
         raise InvalidInput(f"nonzeros {nonzeros!r}: expected 1 to {POSITIONS}")
     if unanswered(answer):
@@ -123,7 +123,7 @@ def check_sides(answer: Any, nonzeros: int) -> Feedback:
 @checked
 def check_core(answer: Any, same_unit: Any) -> Feedback:
     """Check how many times faster than the dense core a layer is that is ``same_unit`` times as fast as the same unit
-    dense, compute alone; to two digits behind the point."""
+    dense, compute alone; to two decimals."""
     if isinstance(same_unit, bool) or not isinstance(same_unit, (int, float)) or not same_unit > 0:
         raise InvalidInput(f"same_unit {same_unit!r}: expected a number above 0")
     if unanswered(answer):
@@ -147,7 +147,7 @@ def check_core(answer: Any, same_unit: Any) -> Feedback:
 
 
 def _near(given: Any, right: float) -> bool:
-    """Whether a number agrees to two digits behind the point."""
+    """Whether a number agrees to two decimals."""
     try:
         return not isinstance(given, (bool, str)) and abs(float(given) - right) < 0.0051
     except (TypeError, ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""The kinds of kernels: each folder is one, each line of :mod:`subbyte.families.registry` makes one known."""
+"""The kinds of kernels: each is a folder here, registered by one line in :mod:`subbyte.families.registry`."""
 
 from typing import Any
 

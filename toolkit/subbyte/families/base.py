@@ -1,7 +1,7 @@
-"""What a kind of kernel gives, so that no other folder has to know which kinds there are.
+"""The interface of a kind of kernel, so that no other package needs to know which kinds exist.
 
-A family is one folder below :mod:`subbyte.families` and one line in :mod:`subbyte.families.registry`. Planning,
-building, searching, exporting and explaining all go through the object described here.
+A family is one folder in :mod:`subbyte.families` and one line in :mod:`subbyte.families.registry`. Planning,
+building, searching, exporting and explaining all go through the class described here.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from subbyte.workload.operand import Operand
 __all__ = ["RETIRED", "Expected", "ExportParts", "Family", "Function", "PixelTile", "Plan", "Space", "Way"]
 
 ADDED = (*FOUR_BITS, Operand(8))
-"""Types of values that kernels can add before they round."""
+"""Types of values that kernels can add before rounding."""
 RETIRED = "retired"
-"""Kind of reason of kernels that could be built when they were measured: their results are kept."""
+"""Kind of reason for kernels that could be built when they were measured: their results are kept."""
 Way = tuple[tuple[int, ...], float]
-"""Images of each launch of a batch, and the microseconds that are expected of all."""
+"""Images of each launch of a batch, and the expected total time in microseconds."""
 
 
 @dataclass(frozen=True)
 class ExportParts:
-    """What the C header of a kernel needs of its family.
+    """What a kernel's family contributes to its C header.
 
-    ``sections``: C texts by name, beside those of the template or in their place. ``weights`` gives the function
-    ``prepare_weights``; a kernel of other operands than int4 brings ``index``, ``operands`` and ``output`` as well.
-    ``words`` are what stands for ``@name@`` in them, ``defines`` constants of the header.
+    ``sections``: C texts by name, in addition to those of the template or replacing them. ``weights`` holds the
+    function ``prepare_weights``; a kernel of other operands than int4 provides ``index``, ``operands`` and ``output``
+    as well. ``words`` replace ``@name@`` in them, ``defines`` are constants of the header.
     """
 
     sections: Mapping[str, str]
@@ -52,17 +52,17 @@ class ExportParts:
     words: Mapping[str, str]
     defines: Mapping[str, int | str] = field(default_factory=dict)
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """Of the words of other arguments, where these are not blocks of packed values."""
+    """Shapes of the words of other arguments, if these are not blocks of packed values."""
     parameters: Mapping[str, str | list[int]] = field(default_factory=dict)
-    """The caller's array behind the parameters: empty, bias, multiplier and shift."""
+    """The caller's arrays behind the parameters: empty, bias, multiplier and shift."""
 
 
 class Expected(NamedTuple):
-    """A time in microseconds that is expected of a kernel that nobody measured, on the GPU ``device``.
+    """The expected time in microseconds of a kernel that was never measured, on the GPU ``device``.
 
     ``low`` and ``high`` are its error bar: how far off such times were on ``layers`` layers that were measured
-    afterwards and that the model was not trained on. None where no such layers were measured, and of what the kernel
-    took at another batch (``measured``).
+    afterwards and that the model was not trained on. None if no such layers were measured, and for a time derived from
+    the kernel's measurement at another batch size (``measured``).
     """
 
     microseconds: float
@@ -75,7 +75,7 @@ class Expected(NamedTuple):
 
 @dataclass(frozen=True)
 class PixelTile:
-    """Output pixels (rows, columns) whose input is loaded together: by a block, by one of the ``warps`` sharing it."""
+    """Output pixels (rows, columns) whose input is loaded together by a block, or by one of its ``warps``."""
 
     block: tuple[int, int]
     warps: int
@@ -83,62 +83,62 @@ class PixelTile:
 
 
 class Family(FormerNames, ABC):
-    """A kind of kernel. Instances hold no state; all that varies is in configurations, plans and spaces."""
+    """A kind of kernel. Instances hold no state; everything that varies is in configurations, plans and spaces."""
 
     name: ClassVar[str]
-    """As users write it."""
+    """The name that users write."""
     title: ClassVar[str]
-    """Behind the name where families are listed: the instruction and where it exists."""
+    """Shown after the name in lists of families: the instruction and the architectures that have it."""
     rank: ClassVar[int]
-    """Of families that cover a layer nobody measured, the one of the highest rank is taken."""
+    """Of the families that cover a layer without measurements, the one with the highest rank is used."""
     aliases: ClassVar[tuple[str, ...]] = ()
-    """Names of earlier versions, still understood."""
+    """Names from earlier versions, still accepted."""
     configurations: ClassVar[tuple[type[Configuration], ...]]
-    """The configurations of its kernels; the first is the usual one."""
+    """The configuration classes of its kernels; the first is the default."""
     kinds: ClassVar[Mapping[str, str]]
-    """Kinds of spaces, with one line each."""
+    """Kinds of spaces, each with a one-line description."""
 
     def kind_of(self, workload: ConvWorkload, arch: Arch) -> str:
-        """The kind of space that is searched for a layer where none is named."""
+        """The kind of space to search for a layer if none is named."""
         return next(iter(self.kinds))
 
     old_kinds: ClassVar[Mapping[str, str]] = {}
-    """Kinds of earlier versions, with the one that takes their place."""
+    """Kinds from earlier versions, with their replacements."""
     parts: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """Kinds of spaces with others of which landscapes hold a part, the best one first."""
+    """Kinds of spaces, each with other kinds whose landscapes cover part of it, best first."""
     space_version: ClassVar[int] = 1
-    """Goes up when other indices of its spaces become valid: a test compares sample layers."""
+    """Raised when other indices of its spaces become valid: a test compares sample layers."""
     features: ClassVar[tuple[str, ...]]
-    """Names of what :meth:`feature_row` gives."""
+    """Names of the values that :meth:`feature_row` returns."""
 
     # ---- configurations -----------------------------------------------------------------------------------------
 
     def owns(self, config: object) -> bool:
-        """Whether a configuration is of this family."""
+        """Whether a configuration belongs to this family."""
         return isinstance(config, self.configurations)
 
     def decode(self, values: Mapping[str, object]) -> Configuration | None:
-        """The configuration of recorded fields, None when they are of another family. Raises InvalidInput."""
+        """The configuration with recorded fields, None if they belong to another family. Raises InvalidInput."""
         for kind in self.configurations:
             if set(values) <= set(kind.rows):
                 return kind.from_dict(values)
         return None
 
     def from_key(self, key: str) -> Configuration | None:
-        """The configuration that a key names, None when the key is of another family. Raises InvalidInput."""
+        """The configuration named by a key, None if the key belongs to another family. Raises InvalidInput."""
         for kind in self.configurations:
             if kind.prefix and key.startswith(kind.prefix):
                 return kind.from_key(key)
         return None
 
     def changed(self, config: Configuration, values: Mapping[str, object]) -> Configuration:
-        """A configuration with some fields replaced, whose names may be those of earlier versions. Raises
+        """A configuration with some fields replaced; field names from earlier versions are accepted. Raises
         InvalidInput."""
         return config.with_values(values)
 
     def stand_in(self, config: Configuration) -> Configuration:
-        """The configuration by whose plan a recorded one is estimated that cannot be built any more; any other
-        itself."""
+        """The configuration whose plan is used to estimate a recorded one that can no longer be built; any other is
+        returned unchanged."""
         return config
 
     @property
@@ -148,7 +148,7 @@ class Family(FormerNames, ABC):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of all knobs and switches of its kernels, also of earlier versions."""
+        """Names of all knobs and switches of its kernels, including those of earlier versions."""
         return tuple(dict.fromkeys((*self.knobs, *self.removed)))
 
     @property
@@ -157,7 +157,8 @@ class Family(FormerNames, ABC):
         return self.configurations[0]()
 
     starts_plain: ClassVar[bool] = True
-    """Values given alone change the plain configuration, which can be built for most layers; else the best known."""
+    """Whether fields given without a configuration change the plain one, which can be built for most layers; otherwise
+    they change the best known one."""
 
     # ---- plans and spaces ---------------------------------------------------------------------------------------
 
@@ -171,7 +172,7 @@ class Family(FormerNames, ABC):
         clip: tuple[int, int] = (-8, 7),
         requant: str = "fixed",
     ) -> Plan:
-        """The plan of a kernel; it exists also for configurations that :meth:`check` refuses."""
+        """The plan of a kernel; it exists even for configurations that :meth:`check` rejects."""
 
     @abstractmethod
     def check(self, plan: Plan) -> str | None:
@@ -179,15 +180,15 @@ class Family(FormerNames, ABC):
 
     @abstractmethod
     def hopeless(self, workload: ConvWorkload, arch: Arch) -> str | None:
-        """Why no configuration can be built, whatever it is, found at once; None when some may."""
+        """Why no configuration at all can be built, if that can be seen at once; None when some may."""
 
     def leads(self, workload: ConvWorkload, arch: Arch) -> bool:
-        """Whether its estimates come before those of families of a higher rank."""
+        """Whether its estimates are tried before those of families with a higher rank."""
         return False
 
     def first_estimate(self, workload: ConvWorkload, arch: Arch) -> float | None:
-        """Of a layer that nobody measured one like, in any family: the cycles that its first candidate is estimated at,
-        by which families that give one are put in order. None of any other layer, and where it has no candidate."""
+        """For a layer unlike any that was measured, in any family: the estimated cycles of its first candidate,
+        by which families that return a number are ordered. None for any other layer, and without a candidate."""
         return None
 
     @abstractmethod
@@ -196,7 +197,7 @@ class Family(FormerNames, ABC):
 
     @abstractmethod
     def space(self, workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[str, object]) -> Space:
-        """The space of a kind; ``fixed`` are fields to hold at other values than the usual. Raises InvalidInput."""
+        """The space of a kind; ``fixed`` holds fields at values other than their defaults. Raises InvalidInput."""
 
     @abstractmethod
     def recorded_space(
@@ -208,18 +209,18 @@ class Family(FormerNames, ABC):
         fixed: Mapping[str, Value],
         recorded_hash: str = "",
     ) -> Space:
-        """The space of a record's header under today's constraints. One of an earlier version, whose constraints are
-        no more, keeps the hash of the record."""
+        """The space of a record's header under today's constraints. A space of an earlier version, whose constraints no
+        longer exist, keeps the record's hash."""
 
     removed: ClassVar[Mapping[str, Value]] = {}
-    """Fields that records of earlier versions name and configurations no longer have, with their usual values."""
+    """Fields in records of earlier versions that configurations no longer have, with their default values."""
     fuses: ClassVar[bool] = False
-    """Its kernels can pool, add earlier sums and keep their own (:class:`subbyte.numerics.fusion.Fusion`)."""
+    """Whether its kernels can pool, add earlier sums and keep their own (:class:`subbyte.numerics.fusion.Fusion`)."""
     adds_values: ClassVar[bool] = False
-    """Its kernels can add a tensor of int4, uint4 or int8 values before they round."""
+    """Whether its kernels can add a tensor of int4, uint4 or int8 values before rounding."""
 
     def can_fuse(self, fusion: Fusion) -> bool:
-        """Whether its kernels can do what is to be fused: nothing, or parts that they know."""
+        """Whether its kernels can fuse this: nothing, or parts that they support."""
         if fusion == NOTHING:
             return True
         if fusion.added is None:
@@ -227,73 +228,76 @@ class Family(FormerNames, ABC):
         return self.adds_values and replace(fusion, added=None) == NOTHING and fusion.added in ADDED
 
     special: ClassVar[bool] = False
-    """Its kernels are made for some layers: of others nobody expects one, and its reason is of no interest."""
+    """Whether its kernels are made for particular layers: for others they are not expected, and the reason is not
+    reported."""
     slow_to_list: ClassVar[bool] = False
-    """Finding all valid configurations of a space takes noticeable time."""
+    """Whether finding all valid configurations of a space takes noticeable time."""
 
     def earlier(self, kind: str, knobs: Mapping[str, Sequence[Value]]) -> bool:
-        """Whether a kind of space with these value lists is of an earlier version: its indices mean something else."""
+        """Whether a kind of space with these value lists is from an earlier version, so that its indices mean something
+        else."""
         return kind in self.old_kinds
 
     def still_there(self, knobs: Mapping[str, tuple[Value, ...]]) -> Mapping[str, tuple[Value, ...]]:
-        """Recorded value lists without knobs that are no more. Raises Unsupported where some kernels had one."""
+        """Recorded value lists without removed knobs. Raises Unsupported if some recorded kernels used one."""
         return knobs
 
     @abstractmethod
     def held(self, fixed: Mapping[str, object]) -> dict[str, Value]:
-        """All fields that a space holds fixed, with those of ``fixed`` set. Raises InvalidInput for a knob."""
+        """All fields that a space holds fixed, with those in ``fixed`` set. Raises InvalidInput for a knob."""
 
     # ---- choosing -----------------------------------------------------------------------------------------------
 
     @abstractmethod
     def candidates(self, workload: ConvWorkload, arch: Arch) -> Iterable[Configuration]:
-        """Configurations that can be built, the one estimated fastest first."""
+        """Configurations that can be built, best estimate first."""
 
     def expectation(self, workload: ConvWorkload, config: Configuration, arch: Arch) -> str:
-        """What is expected of a candidate that nobody measured, and by what; "" of a family that only puts them in
-        order."""
+        """The expected time of a candidate that was never measured, and its source, as text; "" if the family only
+        ranks candidates."""
         return ""
 
     def expected(self, workload: ConvWorkload, config: Configuration, arch: Arch) -> Expected | None:
-        """The same as a number with its error bar; None of a family that only puts candidates in order."""
+        """The same as a number with its error bar; None if the family only ranks candidates."""
         return None
 
     def launches(self, workload: ConvWorkload, arch: Arch) -> Sequence[Way]:
-        """Ways to compute a batch by more than one launch, the one expected to be fastest first. None of a family that
-        expects no times."""
+        """Ways to split a batch into several launches, the one expected to be fastest first. None if the family
+        predicts no times."""
         return ()
 
     def dense_instead(self, workload: ConvWorkload, arch: Arch) -> str | None:
-        """Of weights with a pattern of zeros: why kernels that multiply the zeros too are to be taken; None where those
+        """For weights with a pattern of zeros: why kernels that also multiply the zeros should be used; None if those
         that skip them are expected to be faster."""
         return "no kernel of it skips zeros"
 
     zero_spaces: ClassVar[Mapping[str, str]] = {}
-    """Sparsities of which it has kernels that leave out zeros -> kind of their space; ``blocks`` of any share."""
+    """Maps each sparsity for which it has kernels that skip zeros to the kind of their space; ``blocks`` stands for any
+    fraction."""
     finds_zeros: ClassVar[bool] = False
-    """Its kernels find out while they run which products to leave out, of either operand: ``--sparsity condense``."""
+    """Whether its kernels find at run time which products to skip, in either operand: ``--sparsity condense``."""
 
     def dense_at(self, workload: ConvWorkload, density: float) -> str | None:
-        """Of a family that finds zeros: why dense kernels are to be taken where this share of both operands is not 0;
-        None where finding zeros is faster."""
+        """For a family that finds zeros: why dense kernels should be used when this fraction of both operands is
+        nonzero; None if finding zeros is faster."""
         return "its kernels find no zeros"
 
     def keeps(self, plan: Plan, x: NDArray[np.int8], w: NDArray[np.int8]) -> dict[str, float] | None:
-        """Of a kernel that finds zeros, by name: the share of the products that it keeps of these operands, as expected
-        and as counted, and what else it takes from them. None of other kernels."""
+        """For a kernel that finds zeros, by name: the fraction of the products of these operands that it keeps, as
+        expected and as counted, and other figures derived from them. None for other kernels."""
         return None
 
     @abstractmethod
     def estimate(self, plan: Plan) -> float:
-        """A rough count of cycles, good enough to rank configurations of one workload."""
+        """A rough cycle count, good enough to rank configurations of one workload."""
 
     @abstractmethod
     def feature_row(self, plan: Plan) -> list[float]:
-        """What a cost model sees of a plan, in the order of ``features``."""
+        """The features of a plan for a cost model, in the order of ``features``."""
 
     @abstractmethod
     def made_up_share(self, workload: ConvWorkload, config: Configuration) -> float:
-        """The share of the peak that the fake runner makes up, in (0, 1): smooth in the knobs."""
+        """The fraction of peak that the fake runner makes up, in (0, 1): smooth in the knobs."""
 
     # ---- generating ---------------------------------------------------------------------------------------------
 
@@ -304,39 +308,40 @@ class Family(FormerNames, ABC):
     @property
     @abstractmethod
     def sources(self) -> tuple[Path, ...]:
-        """Folders and files of this package that decide the generated text, beside those that all families share."""
+        """Folders and files of this package that determine the generated text, in addition to those shared by all
+        families."""
 
     @abstractmethod
     def weight_words(self, form: str, w: NDArray[np.int8]) -> NDArray[np.uint32] | None:
-        """Weights int8 [K,R,S,C] in a form that this family's kernels read; None for a form of another family."""
+        """Weights int8 [K,R,S,C] in a layout that this family's kernels read; None for a layout of another family."""
 
     def threshold_words(self, form: str, w: NDArray[np.int8], thresholds: Thresholds) -> NDArray[np.int32] | None:
-        """What a kernel compares sums of the weights int8 [K,R,S,C] with, in a form that this family's kernels read;
-        None for a form of another family, and of kernels that multiply instead."""
+        """The thresholds with which a kernel compares sums of the weights int8 [K,R,S,C], in a layout that this
+        family's kernels read; None for a layout of another family, and for kernels that multiply instead."""
         return None
 
     def report(self, ptx: str) -> list[str]:
-        """Lines to add to the compiler's report of a kernel: what its PTX shows and its machine code does not."""
+        """Lines to add to the compiler's report of a kernel: facts visible in its PTX but not in its machine code."""
         return []
 
     def refused(self, cubin: bytes, log: str, local_bytes: int) -> str | None:
-        """Why a compiled kernel is not handed out, None when it is."""
+        """Why a compiled kernel is rejected, None when it is accepted."""
         return None
 
     @abstractmethod
     def export(self, plan: Plan) -> ExportParts:
-        """What a C header of the kernel needs."""
+        """What a C header of the kernel needs from the family."""
 
     # ---- showing ------------------------------------------------------------------------------------------------
 
     @property
     def instruction(self) -> str:
-        """What its kernels are built on, as the title begins."""
+        """The instruction its kernels are built on: the beginning of the title."""
         return self.title.partition(",")[0]
 
     @property
     def topics(self) -> Mapping[str, Topic[InfoRecord]]:
-        """What can be shown of its kernels, by the name of the command."""
+        """What can be shown of its kernels, by the name used on the command line."""
         return {}
 
     def loads_together(self, plan: Plan) -> PixelTile:

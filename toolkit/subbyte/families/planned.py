@@ -1,4 +1,4 @@
-"""What a kernel's plan, its emitted function and a space of configurations are, whatever their family."""
+"""The interface of a kernel's plan, its emitted function and a space of configurations, for all families."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from subbyte.workload.conv import ConvWorkload
 
 
 class Plan(Protocol):
-    """Everything about one kernel that can be known before generating it; a frozen dataclass."""
+    """Everything about one kernel that is known before its code is generated; a frozen dataclass."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
 
     @property
     def workload(self) -> ConvWorkload:
-        """What it computes."""
+        """The workload that the kernel computes."""
         ...
 
     @property
     def config(self) -> Configuration:
-        """How it is scheduled."""
+        """The schedule."""
         ...
 
     @property
     def arch(self) -> Arch:
-        """What it is built for."""
+        """The architecture it is built for."""
         ...
 
     @property
@@ -41,12 +41,12 @@ class Plan(Protocol):
 
     @property
     def clip(self) -> tuple[int, int]:
-        """Least and largest value of a requantized output."""
+        """Smallest and largest value of a requantized output."""
         ...
 
     @property
     def requant(self) -> str:
-        """``fixed``: one multiplication; ``general``: a shift for each channel."""
+        """``fixed``: one multiplication; ``general``: a shift per channel."""
         ...
 
     @property
@@ -56,17 +56,17 @@ class Plan(Protocol):
 
     @property
     def tile(self) -> tuple[int, int]:
-        """Rows and columns of output pixels of a block."""
+        """Rows and columns of output pixels per block."""
         ...
 
     @property
     def columns(self) -> int:
-        """Output channels of a block."""
+        """Output channels per block."""
         ...
 
     @property
     def layout(self) -> str:
-        """Of activations and outputs in memory."""
+        """Layout of activations and outputs in memory."""
         ...
 
     @property
@@ -76,7 +76,7 @@ class Plan(Protocol):
 
     @property
     def parameter_form(self) -> str:
-        """Form of the requantization parameters."""
+        """Layout of the requantization parameters."""
         ...
 
     @property
@@ -98,7 +98,7 @@ class Space(Protocol):
 
     @property
     def workload(self) -> ConvWorkload:
-        """What is computed."""
+        """The workload."""
         ...
 
     @property
@@ -108,7 +108,7 @@ class Space(Protocol):
 
     @property
     def kind(self) -> str:
-        """Which value lists."""
+        """Which value lists it has."""
         ...
 
     @property
@@ -123,17 +123,17 @@ class Space(Protocol):
 
     @property
     def hash(self) -> str:
-        """Changes with what an index means and with the constraints."""
+        """Changes when the meaning of an index or the constraints change."""
         ...
 
     @property
     def index_hash(self) -> str:
-        """Changes with what an index means."""
+        """Changes when the meaning of an index changes."""
         ...
 
     @property
     def hopeless(self) -> str | None:
-        """Why none of its configurations can be built, found at once; None when some may."""
+        """Why none of its configurations can be built, if that can be seen at once; None when some may."""
         ...
 
     @property
@@ -155,5 +155,5 @@ class Space(Protocol):
         ...
 
     def check(self, which: int | Configuration, /) -> str | None:
-        """The reason a constraint refuses it, or None."""
+        """Why a constraint rejects it, or None."""
         ...

@@ -1,4 +1,4 @@
-"""The families there are: a line each. Everything else asks here."""
+"""The registry of families: one line each. Everything else asks here."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ _LINES: dict[str, str] = {
     "stem": "subbyte.families.stem.family:STEM",
     "image": "subbyte.families.image.family:IMAGE",
 }
-"""Name -> where its object is. The order is that of lists and of questions."""
+"""Name -> location of its object. The order is used in lists and when families are asked in turn."""
 
 
 _OWN = frozenset(_LINES)
 
 
 def registered() -> dict[str, str]:
-    """The families that others than the library made known, with their places: for processes that work for this one."""
+    """The families registered by code outside the library, with their locations: to pass to worker processes."""
     return {name: place for name, place in _LINES.items() if name not in _OWN}
 
 
 def register_all(lines: Mapping[str, str]) -> None:
-    """Make several families known and import them, with what their modules make known themselves."""
+    """Register several families and import them, including everything their modules register."""
     for name, place in lines.items():
         register(name, place)
         _object(place)
 
 
 def register(name: str, place: str) -> None:
-    """Make a family known: ``place`` is ``module:OBJECT``, imported when first asked for. Raises InvalidInput for a
-    name that is taken by another."""
+    """Register a family: ``place`` is ``module:OBJECT``, imported on first use. Raises InvalidInput for a
+    name that is already taken."""
     if _LINES.get(name, place) != place:
         raise InvalidInput(f"family {name!r} is {_LINES[name]} already; choose another name")
     _LINES[name] = place
 
 
 def unregister(name: str) -> None:
-    """Forget a family, for tests."""
+    """Remove a family; for tests."""
     _LINES.pop(name, None)
 
 
@@ -75,7 +75,8 @@ def family_names() -> tuple[str, ...]:
 
 
 def family_named(name: str) -> Family:
-    """The family of this name, or of this name in earlier versions. Raises InvalidInput with the closest names."""
+    """The family with this name, current or from an earlier version. Raises InvalidInput that suggests the closest
+    names."""
     wanted = str(name).lower()
     for family in families().values():
         if wanted in (family.name, *family.aliases):
@@ -84,7 +85,7 @@ def family_named(name: str) -> Family:
 
 
 def finding_zeros(family: str = "auto") -> Family:
-    """The family whose kernels find zeros anywhere while they run. Raises InvalidInput for another family."""
+    """The family whose kernels find zeros anywhere at run time. Raises InvalidInput if ``family`` names another one."""
     asked = [one for one in asked_families(family) if one.finds_zeros]
     if not asked:
         able = [one.name for one in families().values() if one.finds_zeros]
@@ -93,7 +94,7 @@ def finding_zeros(family: str = "auto") -> Family:
 
 
 def space_of_zeros(sparsity: str) -> str | None:
-    """The kind of space of the kernels that leave out such zeros; None where there are none."""
+    """The kind of space with kernels that skip such zeros; None if there is none."""
     names = sparsity, sparsity.partition(":")[0]
     return next(
         (one.zero_spaces[name] for one in families().values() for name in names if name in one.zero_spaces), None
@@ -101,7 +102,7 @@ def space_of_zeros(sparsity: str) -> str | None:
 
 
 def asked_families(family: str = "auto") -> list[Family]:
-    """The families that ``family`` asks for: one, or with ``auto`` all. Raises InvalidInput with the closest names."""
+    """The requested families: one, or all with ``auto``. Raises InvalidInput that suggests the closest names."""
     if str(family).lower() == "auto":
         return list(families().values())
     try:
@@ -111,13 +112,13 @@ def asked_families(family: str = "auto") -> list[Family]:
 
 
 def newest_first(family: str = "auto") -> list[Family]:
-    """The families asked for, that with the newest instruction first. Raises InvalidInput with the closest names."""
+    """The requested families, newest instruction first. Raises InvalidInput that suggests the closest names."""
     return sorted(asked_families(family), key=lambda one: -one.rank)
 
 
 def tried_in_order(workload: ConvWorkload, arch: Arch, family: str = "auto") -> list[Family]:
-    """The families asked for in the order in which their kernels are tried: those that lead, then that with the newest
-    instruction; of layers like none that was measured, those whose first kernels are estimated at fewer cycles."""
+    """The requested families in the order in which their kernels are tried: those that lead, then by newest
+    instruction; for layers unlike any that was measured, by the estimated cycles of their first kernels."""
     found = sorted(newest_first(family), key=lambda one: not one.leads(workload, arch))
     if len(found) == 1:
         return found
@@ -127,7 +128,7 @@ def tried_in_order(workload: ConvWorkload, arch: Arch, family: str = "auto") -> 
 
 
 def family_of(config: object) -> Family:
-    """The family of a configuration. Raises InvalidInput for what is none."""
+    """The family of a configuration. Raises InvalidInput for anything else."""
     for family in families().values():
         if family.owns(config):
             return family
@@ -136,12 +137,12 @@ def family_of(config: object) -> Family:
 
 
 def is_configuration(config: object) -> bool:
-    """Whether a configuration of any family."""
+    """Whether ``config`` is a configuration of some family."""
     return any(family.owns(config) for family in families().values())
 
 
 def config_from_key(key: str) -> Configuration:
-    """The configuration of any family that a key names. Raises InvalidInput for a part that means nothing."""
+    """The configuration, of any family, that a key names. Raises InvalidInput for an unknown part."""
     text = str(key).lower().strip()
     for family in families().values() if key == str(key) else ():
         found = family.from_key(text)
@@ -151,7 +152,7 @@ def config_from_key(key: str) -> Configuration:
 
 
 def config_from_dict(values: Mapping[str, Any]) -> Configuration:
-    """The configuration of any family with these fields. Raises InvalidInput for an unknown or impossible one."""
+    """The configuration, of any family, with these fields. Raises InvalidInput for unknown or impossible ones."""
     named = named_once(values)
     for family in families().values():
         found = family.decode(named)
@@ -161,9 +162,9 @@ def config_from_dict(values: Mapping[str, Any]) -> Configuration:
 
 
 def family_of_fields(values: Mapping[str, Any]) -> tuple[Family, Configuration | None]:
-    """The family of recorded fields and their configuration; None for a kernel with a knob that is no more.
+    """The family of recorded fields and their configuration; None for a kernel with a removed knob.
 
-    Raises InvalidInput for fields of no family."""
+    Raises InvalidInput for fields that belong to no family."""
     named = named_once(values)
     for family in families().values():
         try:
@@ -181,7 +182,7 @@ def kinds() -> dict[str, Family]:
 
 
 def kind_named(kind: str) -> tuple[str, Family]:
-    """A kind of space, also by its name in earlier versions, and its family. Raises InvalidInput."""
+    """A kind of space, given by its current or former name, and its family. Raises InvalidInput."""
     given: object = kind
     for family in families().values() if isinstance(given, str) else ():
         today = family.old_kinds.get(kind, kind)
@@ -191,18 +192,18 @@ def kind_named(kind: str) -> tuple[str, Family]:
 
 
 def family_of_kind(kind: str) -> Family | None:
-    """The family of a kind of space, also of an earlier version; None for a foreign one."""
+    """The family of a kind of space, including kinds from earlier versions; None for a foreign one."""
     found = (family for family in families().values() if kind in family.kinds or kind in family.old_kinds)
     return next(found, None)
 
 
 def usual() -> Family:
-    """The family of a request that names none: the first, whose kernels run on every architecture."""
+    """The default family: the first, whose kernels run on every architecture."""
     return next(iter(families().values()))
 
 
 def topics() -> dict[str, dict[str, Topic[InfoRecord]]]:
-    """Every topic's name, with the families that have it by name."""
+    """Every topic's name, with the families that have it, by name."""
     found: dict[str, dict[str, Topic[InfoRecord]]] = {}
     for family in families().values():
         for name, topic in family.topics.items():
@@ -211,10 +212,10 @@ def topics() -> dict[str, dict[str, Topic[InfoRecord]]]:
 
 
 def topic_giving(gives: type[Record], config: object = None) -> tuple[Family, Topic[Record]]:
-    """The family of a configuration (None: the first that has one) and its topic that gives a record.
+    """The family of a configuration (None: the first one with such a topic) and its topic that produces a record.
 
-    Raises InvalidInput for what is no configuration, Unsupported where such a record is made of kernels of other
-    families alone.
+    Raises InvalidInput for anything but a configuration, Unsupported if only other families have a topic with this
+    record.
     """
     own = None if config is None else family_of(config)
     having = [(family, topic) for family in families().values() if (topic := _giving(family, gives)) is not None]
@@ -227,7 +228,7 @@ def topic_giving(gives: type[Record], config: object = None) -> tuple[Family, To
 
 
 def not_here(config: object, having: Iterable[Family]) -> Unsupported:
-    """What to say where kernels of some families are shown and a configuration is of another."""
+    """The message when a topic exists for some families but not for the configuration's."""
     own, key = family_of(config), getattr(config, "key", config)
     return Unsupported(
         f"only kernels of {named(having)} are shown here; {key} is of {named([own])}: see {commands(own)}, and its text"
@@ -235,12 +236,12 @@ def not_here(config: object, having: Iterable[Family]) -> Unsupported:
 
 
 def named(found: Iterable[Family]) -> str:
-    """Families with their instructions, as a message names them."""
+    """Families with their instructions, as messages name them."""
     return " or ".join(f"the {family.name} family ({family.instruction})" for family in found) or "no family"
 
 
 def commands(family: Family, workload: str = "") -> str:
-    """The commands that show a family's kernels, of a workload or of one they compute by default."""
+    """The commands that show a family's kernels, for a workload or one that the family computes by default."""
     of = f" {workload}" if workload else ""
     topics = (f"{name}{of if topic.of != 'any' else ''}" for name, topic in family.topics.items())
     own = [f"`subbyte explain {topic} --family {family.name}`" for topic in topics]
@@ -248,7 +249,7 @@ def commands(family: Family, workload: str = "") -> str:
 
 
 def shows(config: object, record: type[InfoRecord]) -> bool:
-    """Whether ``config`` is a configuration of a family that has a topic giving a record."""
+    """Whether ``config`` is a configuration of a family with a topic that produces a record."""
     return any(family.owns(config) and _giving(family, record) is not None for family in families().values())
 
 
@@ -258,7 +259,7 @@ def _giving(family: Family, gives: type[Record]) -> Topic[Record] | None:
 
 
 def who_fuses(fusion: Fusion) -> str:
-    """Which families have kernels that do what is to be fused, for messages."""
+    """Which families have kernels that can fuse this, for messages."""
     able = [family.name for family in families().values() if family.can_fuse(fusion)]
     if not able:
         return f"no kernel fuses {fusion.text}; values are added as {' or '.join(f'+add{one}' for one in ADDED)}"
@@ -266,8 +267,8 @@ def who_fuses(fusion: Fusion) -> str:
 
 
 def settings_text(values: Mapping[str, Any]) -> str:
-    """A configuration's fields as ``subbyte build --set`` takes them: those that every key names and what is not at its
-    default; of a foreign kernel every knob."""
+    """A configuration's fields as ``subbyte build --set`` takes them: those in every key, and those not at their
+    defaults; for a foreign kernel every knob."""
     kinds_of = (kind for family in families().values() for kind in family.configurations)
     rows: Mapping[str, Any] = next((kind.rows for kind in kinds_of if set(kind.rows) == set(values)), {})
     shown_ones = (

@@ -1,4 +1,4 @@
-"""The space of a workload, of any family and kind."""
+"""The space of a workload, for any family and kind."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from subbyte.workload import workload as workload_named
 def space(workload: ConvWorkload | str, arch: Arch | str = "sm_90a", kind: str | None = None, **fixed: Any) -> Space:
     """The space of a workload: ``paper`` or ``extended`` (mma family), ``wgmma`` or its part ``wgmma-small``, ``bits``
     and others; default: :func:`usual_kind`. ``fixed`` sets switches (``layout="nhwc"``), or the atom of the mma family;
-    default: all techniques on.
+    by default all techniques are on.
 
     Raises InvalidInput for an unknown workload, architecture, kind or switch.
     """
@@ -34,8 +34,8 @@ def space(workload: ConvWorkload | str, arch: Arch | str = "sm_90a", kind: str |
 
 
 def usual_kind(workload: ConvWorkload, arch: Arch) -> str:
-    """The kind of space that is searched where none is named: ``paper``, or of operands that its kernels do not
-    multiply (bit planes, zeros that are left out) one of the first family whose kernels compute the layer."""
+    """The kind of space to search if none is named: ``paper`` or, for operands that its kernels do not
+    multiply (bit planes, zeros to skip), one of the first family whose kernels compute the layer."""
     zeros = space_of_zeros(workload.precision.weights.sparsity)
     if zeros is not None:
         return zeros

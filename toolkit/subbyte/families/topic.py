@@ -1,12 +1,12 @@
 """What can be shown of a kind of kernel: a *topic* is a name, an info record and the options of ``subbyte explain``.
 
-``Family.topics`` lists those of a family. The command line makes one command of each name, whichever families have
-it; the views look for the family that gives the record they draw (``topic_giving`` in the list of families), and
-:func:`subbyte.technique.explained` makes the record of a workload and a configuration. So nobody asks what kind of
-kernel he has before him: a record either can be made of it or cannot, with the family's own words for the reason.
+``Family.topics`` lists those of a family. The command line makes one command for each name, whichever families have
+it; the views look for the family that provides the record they draw (``topic_giving`` in the registry), and
+:func:`subbyte.technique.explained` makes the record for a workload and a configuration. So no caller needs to know
+the kind of kernel: either a record can be made or it cannot, with the family's own reason.
 
-A record's function lives in ``families/<name>/explain/``. It gets a plan and computes from it alone; nothing here
-builds a kernel, and a topic that is read off a run is handed the run.
+A record's function is in ``families/<name>/explain/``. It gets a plan and computes from it alone; nothing here
+builds a kernel, and a topic that needs a run is given one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from subbyte.emulator import EmulatorRun
 
 Record = TypeVar("Record", bound=InfoRecord)
-"""What a topic gives."""
+"""The record type of a topic."""
 Record_co = TypeVar("Record_co", bound=InfoRecord, covariant=True)
 
 
@@ -34,15 +34,15 @@ class Trace(Protocol):
 
 
 OptionValue = int | str | tuple[int, int] | None
-"""What an option of a topic can be."""
+"""Possible values of a topic's option."""
 
 
 @dataclass(frozen=True)
 class Option:
     """An option of a topic: ``--name`` on the command line and a keyword of the record's function.
 
-    ``kind``: ``number`` (a whole number from 0), ``seed``, ``pair`` (two numbers such as ``0,1``) or ``text``.
-    ``default`` is what the function gets when it is not given; ``such`` says what a pair is, for a message.
+    ``kind``: ``number`` (an integer from 0), ``seed``, ``pair`` (two numbers such as ``0,1``) or ``text``.
+    ``default`` is passed when the option is not given; ``such`` describes a pair in messages.
     """
 
     name: str
@@ -57,9 +57,9 @@ class Option:
 class Topic(Generic[Record_co]):
     """One thing that ``subbyte explain`` and the views can show of a family's kernels.
 
-    ``of`` says what ``record`` takes before its options: the ``plan`` of a kernel that may turn out to be refused
+    ``of`` says what ``record`` takes before its options: the ``plan`` of a kernel that may turn out to be rejected
     (then it raises InvalidInput or Unsupported with the reason); ``run``: the plan and a :class:`Trace`; ``any``: a
-    plan or None, for what looks the same in all kernels of the family (its command takes no workload).
+    plan or None, for something that looks the same in all kernels of the family (its command takes no workload).
     """
 
     summary: str
@@ -69,22 +69,22 @@ class Topic(Generic[Record_co]):
     gives: type[Record_co]
     """The info record that views draw."""
     record: Callable[..., Record_co]
-    """Makes it."""
+    """Makes the record."""
     options: tuple[Option, ...] = ()
     of: Literal["plan", "run", "any"] = "plan"
     plain: bool = False
-    """Without a configuration, the family's plain one is shown, not the best known."""
+    """Whether, without a configuration, the family's plain one is shown instead of the best known."""
     tab: str = ""
-    """What the workbench calls the view of the record; empty where none is registered."""
+    """The workbench's name for the view of the record; empty if none is registered."""
     view: str = ""
     """``module:CLASS`` of a view that draws the record and follows a selection; imported when a workbench is opened."""
     said: Callable[..., tuple[dict[str, object], str]] | None = None
-    """``said(record, **options)``: what the command prints as JSON and as text, where that is more than the record."""
+    """``said(record, **options)``: what the command prints as JSON and as text, if that is more than the record."""
 
     def in_words(self, record: InfoRecord, options: Mapping[str, OptionValue]) -> tuple[dict[str, object], str]:
-        """What the command prints of a record: as JSON and as text."""
+        """What the command prints for a record: as JSON and as text."""
         return (record.to_dict(), record.text()) if self.said is None else self.said(record, **options)
 
     def values(self, given: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
-        """The options by name: what was given (None: not given), else the default."""
+        """The options by name: the given value (None: not given), else the default."""
         return {one.name: one.default if given.get(one.name) is None else given[one.name] for one in self.options}

@@ -1,4 +1,4 @@
-"""A sum of decision trees, evaluated with NumPy: what a model that was trained elsewhere needs to be used."""
+"""A sum of decision trees evaluated with NumPy: all that is needed to use a model that was trained elsewhere."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 @dataclass(frozen=True)
 class Trees:
-    """Trees of the same depth, whole: nodes [trees, 2^depth - 1] in the order of their levels, leaves [trees, 2^depth].
+    """Complete trees of the same depth: nodes [trees, 2^depth - 1] in level order, leaves [trees, 2^depth].
 
-    A row goes left where its feature is less than the threshold.
+    A row goes left if its feature is less than the threshold.
     """
 
     base: float
@@ -23,7 +23,7 @@ class Trees:
     leaf: NDArray[np.float32]
 
     def predict(self, rows: ArrayLike) -> NDArray[np.float64]:
-        """The sums [rows] of the leaves that rows [rows, features] end in."""
+        """The sums [rows] of the leaves in which rows [rows, features] end."""
         given = np.asarray(rows, dtype=np.float32)
         if len(given) == 0:
             return np.zeros(0)
@@ -54,7 +54,7 @@ class Trees:
 
 
 def _short(number: np.float32) -> float:
-    """The shortest text that reads back as the same number of 32 bits."""
+    """The shortest text that reads back as the same 32-bit float."""
     return float(np.format_float_positional(number, unique=True, trim="0"))
 
 
@@ -63,7 +63,7 @@ Node = tuple[int, float, int, int] | float
 
 
 def whole_tree(nodes: Mapping[int, Node], depth: int) -> tuple[list[int], list[float], list[float]]:
-    """A tree from its root, node 0, made whole: features, thresholds, leaves."""
+    """A tree given by its root, node 0, as a complete tree: features, thresholds, leaves."""
     feature, threshold = [0] * (2**depth - 1), [0.0] * (2**depth - 1)
     leaf = [0.0] * 2**depth
     places = [(0, 0)]

@@ -1,8 +1,8 @@
-"""Arrays of any library in, the same library out.
+"""Arrays of any library in, arrays of the same library out.
 
-The public functions take NumPy, PyTorch and CuPy arrays and give back the kind they were given, on the same device.
-Any other library's array is accepted when it has ``__dlpack__``, or ``__cuda_array_interface__`` version 3; its results
-come back as NumPy arrays. What lies on a GPU is looked at through cuda-core's views.
+The public functions take NumPy, PyTorch and CuPy arrays and return the kind they were given, on the same device.
+Any other library's array is accepted if it has ``__dlpack__``, or ``__cuda_array_interface__`` version 3; its results
+come back as NumPy arrays. Arrays on a GPU are inspected through cuda-core's views.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WORDS = (np.dtype(np.uint32), np.dtype(np.int32))
 _HOST = 1
 """DLPack's number for host memory (``kDLCPU``)."""
 _NO_WAIT = -1
-"""Said in place of a stream: whoever asks for a view waits for the other library's work himself."""
+"""Passed instead of a stream: the caller synchronizes with the other library's work."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Origin:
 
     @property
     def on_gpu(self) -> bool:
-        """Whether the caller's array lies on a GPU."""
+        """Whether the caller's array is on a GPU."""
         return self.library == "cupy" or (self.library == "torch" and str(self.device).startswith("cuda"))
 
     def give_back(self, array: NDArray[Any]) -> Any:
@@ -105,7 +105,7 @@ def _foreign(array: Any, name: str) -> NDArray[Any]:
 def _copy_from_gpu(array: Any, name: str) -> NDArray[Any]:
     from subbyte.gpu.device import open_device
 
-    open_device()  # a view asks the driver where the array lies
+    open_device()  # a view asks the driver where the array is
     view = view_of(array, name)
     _require_contiguous(view, name)
     host = np.empty(view.shape, view.dtype)
@@ -120,7 +120,7 @@ def _copy_from_gpu(array: Any, name: str) -> NDArray[Any]:
 def device_pointer(array: Any, name: str, shape: tuple[int, ...], ordinal: int) -> int:
     """Address of a device array of 4-byte integers with as many elements as ``shape``, for a launch without a copy.
 
-    Raises InvalidInput when the array is not on GPU ``ordinal``, not contiguous, of another width or size.
+    Raises InvalidInput when the array is not on GPU ``ordinal``, not contiguous, or of another width or size.
     """
     view = view_of(array, name) if _exports(array) else None
     if view is None or view.device_id < 0:
@@ -140,13 +140,13 @@ def _exports(array: Any) -> bool:
 
 
 def view_of(array: Any, name: str, stream: int = _NO_WAIT) -> StridedMemoryView:
-    """Address, shape, strides and device of an array of any library; ``stream`` is made to wait for the work that fills
-    it, without one nothing waits. Raises InvalidInput."""
+    """Address, shape, strides and device of an array of any library; ``stream``, if given, is made to wait for the work
+    that fills the array. Raises InvalidInput."""
     from cuda.core.utils import StridedMemoryView
 
     try:
         if hasattr(array, "__dlpack__"):
-            # Handed on without its class: of a torch tensor cuda-core would read the C struct, whose layout it has to
+            # Passed without its class: for a torch tensor cuda-core would read the C struct, whose layout it has to
             # guess for a torch newer than itself.
             array = SimpleNamespace(__dlpack__=array.__dlpack__, __dlpack_device__=array.__dlpack_device__)
             view = StridedMemoryView.from_dlpack(array, stream_ptr=stream)

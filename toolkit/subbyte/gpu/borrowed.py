@@ -1,6 +1,6 @@
-"""Arrays of other libraries, used where they lie: their address, new ones of the same library, its current stream.
+"""Arrays of other libraries, used in place: their address, new ones of the same library, its current stream.
 
-Nothing here copies, waits or asks the driver: of a torch tensor or a CuPy array that would take longer than a launch.
+Nothing here copies, waits or calls the driver: for a torch tensor or a CuPy array that would take longer than a launch.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from subbyte.gpu.seen import CUDA, HOST, Seen
 from subbyte.numerics.int4 import without_mask
 
 _DEFAULTS = 2
-"""The largest of the numbers that name default streams: 0 and 1 the legacy one, 2 that of the thread."""
+"""The largest handle of a default stream: 0 and 1 are the legacy one, 2 is the per-thread one."""
 
 
 class Library(Protocol):
@@ -26,24 +26,24 @@ class Library(Protocol):
     name: str
 
     def look(self, array: Any, name: str, stream: int) -> Seen:
-        """What an array is, for work on ``stream``. Raises InvalidInput for one that is not plain."""
+        """Describe an array, for work on ``stream``. Raises InvalidInput for one that is not plain."""
         ...
 
     def empty(self, shape: tuple[int, ...], dtype: str, like: Any, stream: int) -> tuple[Any, int]:
-        """A new array beside ``like``, for work on ``stream``, and its address."""
+        """A new array on the device of ``like``, for work on ``stream``, and its address."""
         ...
 
     def stream(self, ordinal: int) -> int:
-        """The handle of the stream on which this library works now, on a GPU; 0 is the default stream."""
+        """The handle of the library's current stream on a GPU; 0 is the default stream."""
         ...
 
     def finished(self, made: Any, stream: int) -> Any:
-        """What :meth:`empty` made, for the caller, once work that fills it is on ``stream``."""
+        """An array from :meth:`empty`, ready for the caller, once the work that fills it is enqueued on ``stream``."""
         ...
 
 
 class _Plain:
-    """A library whose arrays know no stream of their own."""
+    """A library whose arrays are not tied to a stream."""
 
     def finished(self, made: Any, stream: int) -> Any:
         return made
@@ -77,7 +77,7 @@ class _Torch(_Plain):
 
     def empty(self, shape: tuple[int, ...], dtype: str, like: Any, stream: int) -> tuple[Any, int]:
         kind, device = getattr(self.torch, dtype), like.device
-        if device.type == "cuda" and stream != self.stream(device.index):  # memory is reused in a stream's order
+        if device.type == "cuda" and stream != self.stream(device.index):  # memory is reused in stream order
             cuda = self.torch.cuda
             with cuda.stream(cuda.ExternalStream(stream, device=device)):
                 made = self.torch.empty(shape, dtype=kind, device=device)
@@ -130,7 +130,7 @@ _KINDS: dict[str, Callable[[], Library]] = {"numpy": _Numpy, "torch": _Torch, "c
 
 
 def borrowed(array: Any, name: str) -> Library:
-    """How the library of an array is used. Raises InvalidInput for what is no array."""
+    """How to use arrays of this array's library. Raises InvalidInput for anything but an array."""
     which = library_of(array)
     if which == "other":
         from subbyte.gpu.exported import Foreign
@@ -148,7 +148,7 @@ def borrowed(array: Any, name: str) -> Library:
 
 
 def gpu_number(array: Any) -> int | None:
-    """The number of the GPU that an array lies on; None for one of the host, and for what is no array."""
+    """The number of the GPU that holds an array; None for a host array and for anything but an array."""
     which = library_of(array)
     if which == "torch":
         return array.get_device() if array.device.type == "cuda" else None
@@ -161,9 +161,9 @@ def gpu_number(array: Any) -> int | None:
 
 
 def stream_handle(stream: Any, ordinal: int = HOST) -> int:
-    """The handle of a stream of any library. Raises InvalidInput for what is none, for one that was closed, for one of
-    another GPU than ``ordinal``, and for a number: the driver crashes on the handle of a stream that is gone, and only
-    an object says that it is there."""
+    """The handle of a stream of any library. Raises InvalidInput for anything else, for a closed stream, for one of
+    another GPU than ``ordinal``, and for a bare number: the driver crashes on the handle of a destroyed stream, and
+    only an object guarantees that the stream exists."""
     if type(stream) is int and 0 <= stream <= _DEFAULTS:
         return stream
     handle = _handle(stream)
@@ -190,8 +190,8 @@ def _handle(stream: Any) -> int:
 
 
 def _gpu_of(stream: Any) -> int | None:
-    """The number of a stream's GPU, where its object holds it: torch has a device with an index, CuPy a number, -1
-    where it does not know. cuda-core would ask the driver, which must not be asked about a stream that may be gone."""
+    """The number of a stream's GPU, if its object holds it: torch has a device with an index, CuPy a number, -1
+    if unknown. cuda-core would ask the driver, which must not be asked about a stream that may be gone."""
     if hasattr(stream, "__cuda_stream__") and type(stream).__module__.startswith("cuda."):
         return None
     for owner, attribute in ((getattr(stream, "device", None), "index"), (stream, "device_id")):

@@ -1,4 +1,4 @@
-"""Layers back to back on a GPU: the packed output of each is the input of the next, with no kernel between.
+"""Layers back to back on a GPU: the packed output of each is the input of the next, with no kernel in between.
 
 With ``overlap`` a layer is launched while the one before it still runs (programmatic dependent launch): it fetches its
 weights and sets up its barriers, then waits for the other's output by itself.
@@ -27,9 +27,8 @@ class GpuChain:
     """Cubins with their launches, in order; argument ``A`` of each but the first is ``Out`` of the one before.
 
     ``inputs`` holds, for each layer, the words of its other inputs (and of ``A`` for the first); ``residuals`` the
-    layer whose ``Sum`` is its ``Res``, None where there is none. The last output goes to ``out`` where that is given,
-    which stays its owner's. Raises InvalidInput when the sizes do not fit, CudaError for a kernel that the device
-    cannot load.
+    layer whose ``Sum`` is its ``Res``, None if there is none. The last output goes to ``out`` if given, which the
+    caller keeps. Raises InvalidInput when the sizes do not fit, CudaError for a kernel that the device cannot load.
     """
 
     def __init__(
@@ -54,7 +53,7 @@ class GpuChain:
             raise
 
     def run(self, overlap: bool = True, timeout_s: float = 20.0) -> NDArray[Any]:
-        """Run all layers once on poisoned buffers; the words of the last output."""
+        """Run all layers once on poisoned buffers; returns the words of the last output."""
         self.poison()
         self._enqueue(overlap)
         self.device.synchronize(timeout_s)
@@ -68,7 +67,7 @@ class GpuChain:
                 buffers[name].fill(0xCD)
 
     def output(self, layer: int, name: str = "Out") -> NDArray[Any]:
-        """The words that a layer (0 the first) wrote in the last run; ``Sum`` for those that it kept."""
+        """The words that a layer (0 is the first) wrote in the last run; ``Sum`` for the sums it kept."""
         out = _argument(self.launches[layer], name)
         self.device.activate()
         return self._buffers[layer][name].download(out.shape, out.dtype)
@@ -82,14 +81,14 @@ class GpuChain:
         return lambda: self._enqueue(overlap)
 
     def give(self, words: NDArray[Any]) -> None:
-        """Other words for ``A`` of the first layer, exactly as many. Raises InvalidInput."""
+        """Replace the words of ``A`` of the first layer by the same number of others. Raises InvalidInput."""
         self.device.activate()
         self._buffers[0]["A"].upload(words)
 
     def close(self) -> None:
         """Free everything. May be called twice."""
         if self._loaded and not self.device.lost:
-            self.device.activate()  # modules are unloaded from the context that is current
+            self.device.activate()  # modules are unloaded from the current context
         for place, buffers in enumerate(self._buffers):
             for name, buffer in buffers.items():
                 if name != "Res" and (name != "A" or place == 0) and buffer is not self._out:
@@ -128,9 +127,9 @@ class GpuChain:
 
 
 def check_chain(launches: Sequence[Launch]) -> None:
-    """Raise InvalidInput unless each output is, word for word, the next one's input.
+    """Raise InvalidInput unless each output's words are exactly the next one's input.
 
-    Launches know padded words alone: whether the true sizes fit too, :class:`subbyte.kernel.Chain` checks.
+    Launches only know padded words; :class:`subbyte.kernel.Chain` checks whether the actual sizes fit too.
     """
     if not launches:
         raise InvalidInput("a chain needs at least one layer")

@@ -1,4 +1,4 @@
-"""Every element of an output against the reference. Nothing is sampled, nothing is tolerated."""
+"""Every element of an output is compared with the reference: no sampling, no tolerance."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from subbyte.errors import InvalidInput, WrongResult
 
 DTYPES = ("int8", "uint8", "int16", "int32")
-"""Of values of 1 to 8 bits, and of sums."""
+"""Dtypes of values of 1 to 8 bits, and of sums."""
 
 
 @dataclass(frozen=True)
 class CheckReport:
-    """``elements`` compared, ``wrong`` of them different. The first difference (in memory order) lies at ``first``
-    = (n, p, q, k), where the kernel gave ``actual`` and the reference says ``expected``; None when all are equal."""
+    """``elements`` compared, ``wrong`` of them different. The first difference (in memory order) is at ``first``
+    = (n, p, q, k), where the kernel computed ``actual`` and the reference ``expected``; None when all are equal."""
 
     elements: int
     wrong: int
@@ -54,9 +54,9 @@ class CheckReport:
 def compare(actual: NDArray[Any], expected: NDArray[Any]) -> CheckReport:
     """Compare an output [N,P,Q,K] with the reference, element by element.
 
-    Both of the output type's dtype (int4: int8) or both int32. Raises InvalidInput when shape or dtype differ, when the
-    output is not an integer array or when it is empty: an answer of the wrong form is refused, never broadcast or
-    converted.
+    Both must have the output type's dtype (int4: int8), or both int32. Raises InvalidInput when shape or dtype differ,
+    when the output is not an integer array or when it is empty: an output of the wrong form is rejected, never
+    broadcast or converted.
     """
     given: tuple[tuple[str, Any], ...] = (("actual", actual), ("expected", expected))
     for name, array in given:

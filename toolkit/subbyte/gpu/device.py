@@ -1,11 +1,11 @@
 """One open GPU: memory, modules, launches, graphs.
 
-Launches go through cuda-core, all else through the CUDA driver API: what cuda-core owns it destroys whenever Python
-drops it, which after a reset may hit memory that is someone else's by then, waits forever on a GPU that hangs, and
-writes warnings after a crash; and its graphs lose the status of a capture that failed.
+Launches go through cuda-core, everything else through the CUDA driver API: cuda-core destroys the objects it owns
+whenever Python drops them, which after a reset may hit memory that belongs to others by then, waits forever on a GPU
+that hangs, and prints warnings after a crash; and its graphs lose the status of a failed capture.
 
-Everything runs in the device's *primary* context, the one PyTorch and CuPy use, so that their pointers can be
-passed to a kernel as they are. Work goes to one stream of our own; :meth:`CudaDevice.synchronize` waits with a time
+Everything runs in the device's *primary* context, the one used by PyTorch and CuPy, so that their pointers can be
+passed to a kernel directly. Work goes to one stream of our own; :meth:`CudaDevice.synchronize` waits with a time
 limit, because a kernel that never ends would otherwise hang its caller.
 """
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FunctionAttributes:
-    """Resources of a loaded kernel: registers per thread, local and static shared bytes, most threads per block."""
+    """Resources of a loaded kernel: registers per thread, local and static shared bytes, maximum threads per block."""
 
     registers: int
     local_bytes: int
@@ -57,7 +57,7 @@ class CudaDevice:
         self._open()
 
     def call(self, function: str, *arguments: Any) -> Any:
-        """Call a driver function by name; its values, without the status. Raises CudaError."""
+        """Call a driver function by name; returns its values without the status. Raises CudaError."""
         return call(self.api, function, *arguments)
 
     def _open(self) -> None:
@@ -65,7 +65,7 @@ class CudaDevice:
         self.activate()
         self.stream = self.call("cuStreamCreate", self.api.CUstream_flags.CU_STREAM_NON_BLOCKING.value)
         self.queue = self.api.core.Stream.from_handle(int(self.stream))
-        """The same stream as cuda-core takes it; it owns nothing."""
+        """The same stream as cuda-core expects it; it owns nothing."""
         self._done = self.call("cuEventCreate", self.api.CUevent_flags.CU_EVENT_DISABLE_TIMING.value)
         self._flush: DeviceBuffer | None = None
         self.spun_up = False
@@ -81,25 +81,25 @@ class CudaDevice:
         self.call("cuCtxSetCurrent", self._context)
 
     def unmoved(self) -> AbstractContextManager[None]:
-        """For a block of work here that leaves the thread on the GPU it was on, whatever the block activates: PyTorch
+        """For a block of work that must leave the thread on its current GPU, whatever the block activates: PyTorch
         and CuPy put new arrays there. A thread without a context counts as being on GPU 0, as in the CUDA runtime, and
-        may keep that one's."""
+        may keep GPU 0's context."""
         return _unmoved(self.api, self.info.ordinal)
 
     @property
     def context(self) -> Any:
-        """The primary context, which other libraries use too."""
+        """The primary context, shared with other libraries."""
         return self._context
 
     def reset(self) -> None:
-        """Throw the primary context away after a crash and open a new one; earlier buffers and kernels are gone.
+        """Discard the primary context after a crash and open a new one; earlier buffers and kernels are gone.
 
-        Tensors other libraries hold on this device in this process are gone too. Raises CudaError when the driver
-        does not recover, after which only a new process can use the device.
+        Tensors that other libraries hold on this device in this process are gone too. Raises CudaError when the driver
+        does not recover; then only a new process can use the device.
         """
         self.generation += 1
         for function in ("cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset"):
-            getattr(self.api, function)(self._device)  # both answer with the crash again; the reset still happens
+            getattr(self.api, function)(self._device)  # both return the crash's error again; the reset still happens
         try:
             self._open()
             probe = self.alloc(4096)
@@ -112,7 +112,7 @@ class CudaDevice:
             raise CudaError(message, error.code) from None
 
     def synchronize(self, timeout_s: float = 30.0) -> None:
-        """Wait until our stream is idle. Raises CudaError for a fault of a launch, DeviceHang after the limit."""
+        """Wait until our stream is idle. Raises CudaError for a fault of a launch, DeviceHang after the time limit."""
         self.call("cuEventRecord", self._done, self.stream)
         deadline = time.monotonic() + timeout_s
         spins = 0
@@ -139,7 +139,7 @@ class CudaDevice:
         return DeviceBuffer(self, int(self.call("cuMemAlloc", max(int(nbytes), 4))), int(nbytes), self.generation)
 
     def upload(self, array: NDArray[Any]) -> DeviceBuffer:
-        """A new buffer holding a copy of ``array``."""
+        """A new buffer with a copy of ``array``."""
         buffer = self.alloc(array.nbytes)
         buffer.upload(array)
         return buffer
@@ -159,12 +159,12 @@ class CudaDevice:
             raise CudaError(f"the cubin has no kernel called {entry!r}: {error.code}", error.code) from None
 
     def flush_l2(self) -> None:
-        """Enqueue the overwriting of a buffer more than twice the size of the L2, which evicts everything else."""
+        """Enqueue overwriting a buffer of more than twice the size of the L2, which evicts everything else."""
         buffer = self.flush_buffer()
         self.call("cuMemsetD32Async", buffer.pointer, 0x5B5B5B5B, buffer.nbytes // 4, self.stream)
 
     def flush_buffer(self) -> DeviceBuffer:
-        """The buffer :meth:`flush_l2` overwrites; made on first use (call this before a capture)."""
+        """The buffer that :meth:`flush_l2` overwrites; made on first use (call this before a capture)."""
         if self._flush is None:
             size = max(2 * self.info.l2_bytes + (8 << 20), 32 << 20)
             self._flush = self.alloc(size // 4 * 4)
@@ -188,10 +188,10 @@ class CudaDevice:
         try:
             yield lambda: self.call("cuGraphLaunch", executable, self.stream)
         finally:
-            self.api.cuGraphExecDestroy(executable)  # after a crash this answers with the crash again
+            self.api.cuGraphExecDestroy(executable)  # after a crash this returns the crash's error again
 
     def elapsed_us(self, work: Callable[[], None], timeout_s: float = 30.0) -> float:
-        """Microseconds the device needs for what ``work`` enqueues, between two events on our stream."""
+        """Time in microseconds that the device needs for what ``work`` enqueues, between two events on our stream."""
         start, stop = self.call("cuEventCreate", 0), self.call("cuEventCreate", 0)
         try:
             self.call("cuEventRecord", start, self.stream)
@@ -206,7 +206,7 @@ class CudaDevice:
 
 def open_device(ordinal: int = 0) -> CudaDevice:
     """The device with this number, opened once per thread: its stream and its raised clocks are shared by all callers.
-    The thread stays on the GPU it was on.
+    The thread stays on its current GPU.
 
     Raises MissingDependency (no GPU) or InvalidInput (no such device).
     """
@@ -228,13 +228,13 @@ def _unmoved(api: Any, ordinal: int) -> Iterator[None]:
         yield
     finally:
         if int(before) or ordinal:
-            api.cuCtxSetCurrent(before)  # after a crash this answers with the crash again
+            api.cuCtxSetCurrent(before)  # after a crash this returns the crash's error again
 
 
 class DeviceBuffer:
-    """Device memory we own. ``pointer`` is its address; freed explicitly, or with the device's context.
+    """Device memory owned by us. ``pointer`` is its address; freed explicitly, or with the device's context.
 
-    ``shared`` marks a buffer that several kernels read and that none of them frees.
+    ``shared`` marks a buffer that several kernels read and none of them frees.
     """
 
     def __init__(self, device: CudaDevice, pointer: int, nbytes: int, generation: int) -> None:
@@ -243,12 +243,13 @@ class DeviceBuffer:
         self._generation = generation
 
     def upload(self, array: NDArray[Any]) -> None:
-        """Copy ``array`` (C-contiguous, exactly as many bytes) in. Raises InvalidInput when the size differs."""
+        """Copy ``array`` (C-contiguous, exactly as many bytes) into the buffer. Raises InvalidInput when the size
+        differs."""
         host = np.ascontiguousarray(array)
         if host.nbytes != self.nbytes:
             raise InvalidInput(f"upload of {host.nbytes} bytes into a device buffer of {self.nbytes} bytes")
         self.device.call("cuMemcpyHtoDAsync", self.pointer, host.ctypes.data, host.nbytes, self.device.stream)
-        self.device.synchronize()  # the host array may go away as soon as this returns
+        self.device.synchronize()  # the host array may be freed as soon as this returns
 
     def download(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """The contents as an array of this shape and dtype."""
@@ -265,7 +266,8 @@ class DeviceBuffer:
         self.device.call("cuMemsetD8Async", self.pointer, byte, self.nbytes, self.device.stream)
 
     def part(self, offset: int, nbytes: int) -> DeviceBuffer:
-        """A view of ``nbytes`` from byte ``offset`` on. It shares this buffer's lifetime and is not freed by itself."""
+        """A view of ``nbytes`` starting at byte ``offset``. It shares this buffer's lifetime and is not freed by
+        itself."""
         if not 0 <= offset <= offset + nbytes <= self.nbytes:
             raise InvalidInput(f"bytes {offset} to {offset + nbytes} of a device buffer of {self.nbytes} bytes")
         found = DeviceBuffer(self.device, self.pointer + offset, nbytes, self._generation)
@@ -273,9 +275,9 @@ class DeviceBuffer:
         return found
 
     def free(self) -> None:
-        """Give the memory back; nothing to do when the context it lived in is gone."""
+        """Free the memory; does nothing when its context is gone."""
         if self.pointer and self._generation == self.device.generation and not self.device.lost:
-            self.device.api.cuMemFree(self.pointer)  # after a crash this answers with the crash again
+            self.device.api.cuMemFree(self.pointer)  # after a crash this returns the crash's error again
         self.pointer = 0
 
 
@@ -285,19 +287,19 @@ class CudaFunction:
     def __init__(self, device: CudaDevice, module: Any, handle: Any, entry: str) -> None:
         self.device, self.entry = device, entry
         self._module, self._handle, self._generation = module, handle, device.generation
-        # A module's function, which goes with its context: cuda-core passes the handle on as it is and owns nothing.
+        # A module's function, which lives as long as its context: cuda-core passes the handle on and owns nothing.
         self._kernel = device.api.core.Kernel.from_handle(int(handle))
         self._configs: dict[tuple[Any, ...], LaunchConfig] = {}
 
     def quick(self, launch: Launch) -> QuickLaunch:
-        """A way to launch it on other libraries' streams, again and again."""
+        """A way to launch it repeatedly on other libraries' streams."""
         from subbyte.gpu.quick import QuickLaunch
 
         return QuickLaunch(self.device, int(self._handle), launch)
 
     @property
     def attributes(self) -> FunctionAttributes:
-        """Resources the compiler gave the kernel."""
+        """Resources that the compiler assigned to the kernel."""
         names = ("NUM_REGS", "LOCAL_SIZE_BYTES", "SHARED_SIZE_BYTES", "MAX_THREADS_PER_BLOCK")
         enum = self.device.api.CUfunction_attribute
         read = [
@@ -307,7 +309,8 @@ class CudaFunction:
         return FunctionAttributes(*read)
 
     def allow_shared(self, nbytes: int) -> None:
-        """Raise the kernel's limit of dynamic shared memory. Raises CudaError of kind ``launch`` when too large."""
+        """Raise the kernel's limit of dynamic shared memory. Raises CudaError of kind ``launch`` when the device cannot
+        provide it."""
         attribute = self.device.api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         try:
             self.device.call("cuFuncSetAttribute", self._handle, attribute, nbytes)
@@ -328,7 +331,7 @@ class CudaFunction:
     ) -> None:
         """Enqueue one launch with these pointer arguments on our stream.
 
-        ``overlap``: it may begin before the launch ahead of it has ended; only for kernels that wait for that one
+        ``overlap``: it may begin before the preceding launch has ended; only for kernels that wait for that launch
         themselves (``Launch.dependent_launch``).
         """
         asked = (grid, block, shared_bytes, overlap)
@@ -341,7 +344,7 @@ class CudaFunction:
     def _config(
         self, grid: tuple[int, int, int], block: tuple[int, int, int], shared_bytes: int, overlap: bool
     ) -> LaunchConfig:
-        """Made once for each way the kernel is launched."""
+        """Made once for each way in which the kernel is launched."""
         config = self.device.api.core.LaunchConfig(
             grid=grid, block=block, shmem_size=shared_bytes, programmatic_stream_serialization=overlap
         )
@@ -349,7 +352,7 @@ class CudaFunction:
         return config
 
     def unload(self) -> None:
-        """Unload the module; nothing to do when its context is gone."""
+        """Unload the module; does nothing when its context is gone."""
         if self._generation == self.device.generation and not self.device.lost:
-            self.device.api.cuModuleUnload(self._module)  # after a crash this answers with the crash again
+            self.device.api.cuModuleUnload(self._module)  # after a crash this returns the crash's error again
             self._generation = -1

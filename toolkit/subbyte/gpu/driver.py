@@ -1,8 +1,8 @@
 """The CUDA driver: loaded on first use, its errors, the GPUs it sees.
 
 ``cuda.bindings`` and ``cuda.core`` are imported by :func:`load_api`: importing this module needs neither a GPU nor a
-driver. GPUs are described through ``cuda.bindings``: cuda-core has no memory size, and its bus id comes from the CUDA
-runtime, which refuses a driver older than itself, of which ``subbyte doctor`` must still tell.
+driver. GPUs are described through ``cuda.bindings``: cuda-core has no memory size, and it gets the bus id from the CUDA
+runtime, which refuses a driver older than itself; ``subbyte doctor`` must be able to report such a driver.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class CudaError(SubbyteError):
 
     @property
     def kind(self) -> str:
-        """The kind of failure a measurement records. ``crash`` leaves the context unusable until it is reset."""
+        """The failure kind that a measurement records. ``crash`` leaves the context unusable until it is reset."""
         if self.code == "CUDA_ERROR_OUT_OF_MEMORY":
             return "memory"
         return "crash" if self.code in _CRASHES else "launch"
 
 
 class DeviceHang(CudaError):
-    """A kernel did not end in its time limit. Only a new process can use the device again."""
+    """A kernel did not end within its time limit. Only a new process can use the device again."""
 
     @property
     def kind(self) -> str:
@@ -51,7 +51,7 @@ class DeviceHang(CudaError):
 
 @dataclass(frozen=True)
 class GpuInfo:
-    """What a device is. ``arch`` is the compilation target (``sm_90a``); sizes are bytes."""
+    """Description of a device. ``arch`` is the compilation target (``sm_90a``); sizes are bytes."""
 
     ordinal: int
     name: str
@@ -61,7 +61,7 @@ class GpuInfo:
     l2_bytes: int
     shared_per_block: int
     cuda_version: str
-    """Newest CUDA version the driver supports, such as ``13.0``."""
+    """Newest CUDA version that the driver supports, such as ``13.0``."""
     driver_version: str | None
     """The driver's own version, such as ``580.159.04``; None when NVML is not installed."""
     bus_id: str
@@ -72,9 +72,9 @@ class GpuInfo:
 
 
 def load_api() -> Any:
-    """What ``cuda.bindings.driver`` has, initialised, and as ``core`` the module ``cuda.core``.
+    """The contents of ``cuda.bindings.driver``, initialised, with the module ``cuda.core`` as ``core``.
 
-    Raises MissingDependency naming what this machine lacks.
+    Raises MissingDependency that says what this machine lacks.
     """
     try:
         from cuda.bindings import driver
@@ -113,7 +113,7 @@ def status_name(status: Any) -> str:
 
 
 def call(api: Any, function: str, *arguments: Any) -> Any:
-    """Call a driver function by name; its values, without the status. Raises CudaError."""
+    """Call a driver function by name; returns its values without the status. Raises CudaError."""
     status, *values = getattr(api, function)(*arguments)
     if int(status):
         code = status_name(status)
@@ -122,9 +122,10 @@ def call(api: Any, function: str, *arguments: Any) -> Any:
 
 
 def refused(what: str, error: Exception) -> CudaError:
-    """cuda-core's error as ours: its words begin with the driver's name for the status. Raises any other error again.
+    """cuda-core's error as ours: its message begins with the driver's name for the status. Any other error is raised
+    again.
 
-    cuda-core has no public name for the class of its errors, and they carry no status.
+    cuda-core has no public class for its errors, and they carry no status.
     """
     code = str(error).partition(":")[0]
     if not code.startswith("CUDA_ERROR_"):

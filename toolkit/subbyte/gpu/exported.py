@@ -1,7 +1,7 @@
-"""Arrays of libraries that are known through DLPack alone, such as JAX: looked at, and made for them.
+"""Arrays of libraries known only through DLPack, such as JAX: inspected, and made for them.
 
-What is made is memory of ours, allocated and freed in the order of a stream. Whoever takes it over DLPack has his
-stream wait for that one first, as the protocol asks.
+New arrays use memory of ours, allocated and freed in the order of a stream. A consumer that takes one over DLPack first
+makes its stream wait for ours, as the protocol requires.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from subbyte.gpu.seen import CUDA, HOST, Seen
 
 _CPU = 1
 _CODES = {"i": 0, "u": 1, "f": 2}
-"""DLPack's numbers for kinds of elements."""
+"""DLPack's codes for kinds of elements."""
 _DEFAULT_STREAM, _UNUSED = 1, b"dltensor"
 
 
@@ -36,7 +36,7 @@ class _Tensor(ctypes.Structure):
 
 
 _held: dict[int, object] = {}
-"""What consumers hold, by the address of the structure they were given."""
+"""Tensors held by consumers, by the address of the structure they were given."""
 
 
 @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -46,7 +46,7 @@ def _release(address: int) -> None:
 
 @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 def _capsule_gone(capsule: int) -> None:
-    """A capsule that nobody took still holds its tensor."""
+    """Called for a capsule that nobody consumed, which still holds its tensor."""
     if _api("PyCapsule_IsValid", ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(capsule, _UNUSED):
         _held.pop(
             _api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(capsule, _UNUSED), None
@@ -54,12 +54,12 @@ def _capsule_gone(capsule: int) -> None:
 
 
 def _api(name: str, result: Any, *arguments: Any) -> Any:
-    """A function of the interpreter."""
+    """A C API function of the interpreter."""
     return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
 
 
 class Exported:
-    """An array of ours for other libraries: dense, of a numpy dtype, at an address that ``owner`` holds.
+    """An array of ours for other libraries: dense, of a numpy dtype, at an address kept alive by ``owner``.
 
     It has ``__dlpack__`` and, on a GPU, ``__cuda_array_interface__``. ``ordinal`` is the GPU's number or
     :data:`subbyte.gpu.seen.HOST`.
@@ -78,7 +78,7 @@ class Exported:
         return (_CPU, 0) if self.ordinal == HOST else (CUDA, self.ordinal)
 
     def __dlpack__(self, *, stream: Any = None, **_: Any) -> object:
-        """A capsule; ``stream`` (1 the default one, -1 none) waits for the work that fills the array."""
+        """A capsule; ``stream`` (1 is the default one, -1 none) waits for the work that fills the array."""
         if self.ordinal != HOST and stream != -1:
             self.owner.let_wait(_DEFAULT_STREAM if stream is None else int(stream))
         shape = (ctypes.c_int64 * len(self.shape))(*self.shape)
@@ -95,7 +95,7 @@ class Exported:
 
 
 class StreamMemory:
-    """Memory of a GPU, allocated and freed in the order of a stream. Raises CudaError where there is not enough."""
+    """GPU memory, allocated and freed in the order of a stream. Raises CudaError if there is not enough."""
 
     def __init__(self, device: Any, nbytes: int, stream: int) -> None:
         self.device, self.stream = device, stream
@@ -104,7 +104,7 @@ class StreamMemory:
             self.pointer = int(device.call("cuMemAllocAsync", max(nbytes, 4), stream))
 
     def let_wait(self, stream: int) -> None:
-        """Another stream waits for all work on this memory's."""
+        """Make another stream wait for all work on this memory's stream."""
         if stream == (self.stream or _DEFAULT_STREAM):
             return
         event = self.device.call("cuEventCreate", self.device.api.CUevent_flags.CU_EVENT_DISABLE_TIMING.value)
@@ -112,16 +112,16 @@ class StreamMemory:
             self.device.call("cuEventRecord", event, self.stream)
             self.device.call("cuStreamWaitEvent", stream, event, 0)
         finally:
-            self.device.api.cuEventDestroy(event)  # once it has been passed
+            self.device.api.cuEventDestroy(event)  # takes effect once it has been passed
 
     def __del__(self) -> None:
-        with suppress(Exception):  # of a driver that has ended before us, too
+        with suppress(Exception):  # the driver may have been shut down before this object
             self.device.api.cuMemFreeAsync(self.pointer, self.stream)
 
 
 class Foreign:
-    """How an array that is known through DLPack or ``__cuda_array_interface__`` is used. Results of JAX arrays are JAX
-    arrays; those of other libraries' are :class:`Exported`, on the host NumPy arrays."""
+    """How to use an array known through DLPack or ``__cuda_array_interface__``. Results for JAX arrays are JAX
+    arrays; for other libraries they are :class:`Exported`, or NumPy arrays on the host."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -133,7 +133,7 @@ class Foreign:
         return cls("jax" if jax is not None and isinstance(array, jax.Array) else "other")
 
     def look(self, array: Any, name: str, stream: int) -> Seen:
-        """What an array is; ``stream`` waits for the work that fills it."""
+        """Describe an array; ``stream`` waits for the work that fills it."""
         host = hasattr(array, "__dlpack_device__") and int(array.__dlpack_device__()[0]) != CUDA
         view = view_of(array, name) if host else view_of(array, name, stream or _DEFAULT_STREAM)
         if view.dtype is None:
@@ -142,7 +142,7 @@ class Foreign:
         return Seen(int(view.ptr), tuple(view.shape), view.dtype.name, ordinal, _dense(view.shape, view.strides))
 
     def empty(self, shape: tuple[int, ...], dtype: str, like: Any, stream: int) -> tuple[Any, int]:
-        """A new array beside ``like``."""
+        """A new array on the device of ``like``."""
         ordinal = self._ordinal(like)
         if ordinal == HOST:
             made = np.empty(shape, dtype)
@@ -175,7 +175,7 @@ class Foreign:
 
 
 def _dense(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> bool:
-    """Whether elements lie behind each other in C order."""
+    """Whether the elements are contiguous in C order."""
     step = 1
     for size, stride in zip(reversed(shape), reversed(strides or ()), strict=bool(strides)):
         if size > 1 and stride != step:

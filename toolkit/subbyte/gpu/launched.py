@@ -1,4 +1,4 @@
-"""A compiled kernel on a GPU: run it on host arrays or on device arrays, and time it."""
+"""A compiled kernel on a GPU: run it on host or device arrays, and time it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from subbyte.gpu.telemetry import Telemetry
 from subbyte.gpu.timing import Timing, TimingProtocol, time_launch
 
 POISON = (0xCD, 0x32)
-"""Bytes an output is filled with before the first and the second run: what the two runs disagree on was not written
-(the patterns are each other's complement), or not written the same way twice."""
+"""Bytes with which an output is filled before the first and the second run: any difference between the two runs was not
+written (the patterns are each other's complement), or not written the same way twice."""
 
 
 class GpuKernel:
@@ -43,24 +43,24 @@ class GpuKernel:
 
     @property
     def attributes(self) -> FunctionAttributes:
-        """Resources the compiler gave the kernel; of several launches the first."""
+        """Resources that the compiler assigned to the kernel; with several launches, to the first."""
         return self._loaded.functions[0].attributes
 
     @property
     def inputs(self) -> tuple[Argument, ...]:
-        """The arguments a caller gives."""
+        """The arguments that the caller provides."""
         return tuple(argument for argument in self.launch.arguments if argument.role == "in")
 
     @property
     def outputs(self) -> tuple[Argument, ...]:
-        """The arguments the kernel writes."""
+        """The arguments that the kernel writes."""
         return tuple(argument for argument in self.launch.arguments if argument.role == "out")
 
     def run(self, buffers: Mapping[str, Any], timeout_s: float = 20.0) -> dict[str, NDArray[Any]]:
-        """Run on host arrays (or open device buffers), twice on differently poisoned outputs.
+        """Run on host arrays (or open device buffers), twice, with differently poisoned outputs.
 
         ``buffers`` maps every input's name to a numpy array of the argument's dtype and number of elements, or to a
-        :class:`DeviceBuffer` marked ``shared``, which stays the caller's. Returns the outputs by name. Raises
+        :class:`DeviceBuffer` marked ``shared``, which the caller keeps. Returns the outputs by name. Raises
         InvalidInput for a missing, unknown or wrongly sized buffer, WrongResult when the two runs differ (words
         never written, or a race), CudaError for a fault, DeviceHang past the limit.
         """
@@ -76,11 +76,11 @@ class GpuKernel:
         return second
 
     def run_device(self, arrays: Mapping[str, Any]) -> None:
-        """Launch once on arrays that already lie on the device, without a copy, and wait.
+        """Launch once on arrays that are already on the device, without a copy, and wait.
 
-        Every argument, outputs too, is a C-contiguous CuPy or PyTorch array (or any with
-        ``__cuda_array_interface__``) of 4-byte elements on this device, with as many elements as the argument. Work
-        other libraries enqueued before is waited for. Raises InvalidInput for anything else.
+        Every argument, outputs too, is a C-contiguous CuPy or PyTorch array (or any with ``__cuda_array_interface__``)
+        of 4-byte elements on this device, with as many elements as the argument. Waits for work that other libraries
+        enqueued before. Raises InvalidInput for anything else.
         """
         self._check_names(arrays, self.launch.arguments)
         self.device.activate()
@@ -99,7 +99,7 @@ class GpuKernel:
     ) -> Timing:
         """Time the kernel on ``buffers`` (as for :meth:`run`) or on those of the last run.
 
-        Raises InvalidInput when there are neither, CudaError for a fault, DeviceHang past the protocol's limit.
+        Raises InvalidInput without either, CudaError for a fault, DeviceHang past the protocol's limit.
         """
         if buffers is not None:
             self._place(buffers)
@@ -136,7 +136,7 @@ class GpuKernel:
         self._loaded.enqueue(pointers)
 
     def _place(self, buffers: Mapping[str, Any]) -> None:
-        """Put every argument on the device: inputs from ``buffers``, outputs as fresh memory."""
+        """Put every argument on the device: inputs from ``buffers``, outputs as new memory."""
         self._check_names(buffers, self.inputs)
         self.device.activate()
         placed: dict[str, DeviceBuffer] = {}

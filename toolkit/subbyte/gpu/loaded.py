@@ -1,4 +1,4 @@
-"""A launch's functions on a device, ready to be started one behind the other."""
+"""The functions of a launch on a device, ready to run one after the other."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from subbyte.gpu.device import CudaDevice, CudaFunction
 
 
 class LoadedLaunch:
-    """What :attr:`Launch.steps` start, loaded from a cubin. Raises CudaError for what the device cannot load.
+    """The functions for :attr:`Launch.steps`, loaded from a cubin. Raises CudaError if the device cannot load them.
 
-    A step behind the first may begin before the one ahead of it has ended, where its kernel waits by itself.
+    A step after the first may begin before the preceding one has ended, if its kernel waits by itself.
     """
 
     def __init__(self, device: CudaDevice, cubin: bytes, launch: Launch) -> None:
@@ -34,7 +34,7 @@ class LoadedLaunch:
             function.launch(one.grid, one.block, one.shared_bytes, step.addresses(pointers), early)
 
     def quick(self) -> Callable[[Sequence[int], int, bool], None]:
-        """The same on the stream of another library, again and again: addresses, handle of the stream, overlap."""
+        """The same on another library's stream, repeatedly: addresses, handle of the stream, overlap."""
         runs = [function.quick(step.launch).bound
                 for step, function in zip(self.launch.steps, self.functions, strict=True)]  # fmt: skip
         if len(runs) == 1:
@@ -48,7 +48,7 @@ class LoadedLaunch:
         return run
 
     def unload(self) -> None:
-        """Unload them. May be called twice."""
+        """Unload the functions. May be called twice."""
         for function in self.functions:
             function.unload()
         self.functions = []

@@ -1,7 +1,7 @@
 """One process per GPU: whoever measures holds a lock that all processes of the machine see.
 
-The lock is a file in the machine's folder for temporary files, named after the GPU. It belongs to the measuring process
-and is free again the moment that process is gone, however it went.
+The lock is a file in the machine's temporary folder, named after the GPU. It belongs to the measuring process
+and is released the moment that process ends, however it ends.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from subbyte.errors import MissingDependency
 
 try:
     import fcntl
-except ImportError:  # not a POSIX system: two measuring processes are then kept apart by the user
+except ImportError:  # not a POSIX system: the user must keep two measuring processes apart
     fcntl = None  # type: ignore[assignment]
 
 _PATIENCE_S = 10.0
-"""A process that was killed a moment ago may still be letting go of the GPU."""
+"""A process that was just killed may still be releasing the GPU."""
 
 _CLAIM_PATIENCE_S = 0.3
-"""Others look for a moment whether a GPU is claimed."""
+"""How long others check whether a GPU is claimed."""
 
 
 class GpuBusy(MissingDependency):
@@ -38,9 +38,9 @@ class _Info(Protocol):
 
 
 class GpuLock:
-    """Exclusive use of the GPU ``uuid`` among measuring processes, until ``release`` or the process's end.
+    """Exclusive use of the GPU ``uuid`` among measuring processes, until ``release`` or the end of the process.
 
-    Waits up to ``patience`` seconds; then raises GpuBusy naming the holder. With ``role`` it is a second lock of the
+    Waits up to ``patience`` seconds; then raises GpuBusy naming the holder. With ``role`` it is a second lock on the
     same GPU, see :func:`claim`.
     """
 
@@ -69,7 +69,7 @@ class GpuLock:
         self._sign()
 
     def release(self) -> None:
-        """Let others measure. May be called twice."""
+        """Release the GPU. May be called twice."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -92,7 +92,7 @@ class GpuLock:
     def _sign(self) -> None:
         try:
             self.path.write_text(f"process {os.getpid()}\n", encoding="utf-8")
-        except OSError:  # the file of another user: the lock holds, only its holder's name is unknown
+        except OSError:  # another user's file: the lock works, only its holder's name is unknown
             return
 
     def _holder(self) -> str:
@@ -104,14 +104,15 @@ class GpuLock:
 
 
 def hold(info: _Info) -> GpuLock:
-    """The lock of a GPU this process measures on (``device.info``). Raises GpuBusy."""
+    """Lock the GPU on which this process measures (``device.info``). Raises GpuBusy."""
     from subbyte.gpu.telemetry import Telemetry
 
     return GpuLock(Telemetry(info.bus_id).uuid() or info.bus_id)
 
 
 def claim(uuid: str, folder: str | os.PathLike[str] | None = None) -> GpuLock:
-    """A runner's claim to a GPU, beside the lock of its measuring process: it holds while that process is replaced.
+    """A runner's claim to a GPU, in addition to the lock of its measuring process: it persists while that process is
+    replaced.
 
     Raises GpuBusy when another runner has it.
     """
@@ -119,7 +120,7 @@ def claim(uuid: str, folder: str | os.PathLike[str] | None = None) -> GpuLock:
 
 
 def refuse_claimed(uuid: str, folder: str | os.PathLike[str] | None = None) -> None:
-    """Raise GpuBusy when a runner other than the one that started this process has a claim to the GPU."""
+    """Raise GpuBusy when a runner other than the one that started this process claims the GPU."""
     try:
         claim(uuid, folder).release()
     except GpuBusy as busy:
@@ -128,7 +129,7 @@ def refuse_claimed(uuid: str, folder: str | os.PathLike[str] | None = None) -> N
 
 
 def _lock(descriptor: int) -> None:
-    """Lock without waiting. Raises OSError when another process holds it."""
+    """Lock without waiting. Raises OSError when another process holds the lock."""
     if fcntl is not None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 

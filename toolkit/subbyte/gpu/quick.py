@@ -1,10 +1,10 @@
-"""Launches for callers who count microseconds: one call of the driver, with everything else made before.
+"""Launches for callers who count microseconds: one driver call, with everything else prepared in advance.
 
-cuda-core's launch took 8.7 us of the caller's time where a float16 convolution of PyTorch took 24.1, this one 5.3 where
-that took 16.8 (benchmarks/notes/tensors.md). The driver's own function is called with a block of arguments that is
-filled in place; a launch has it for itself, so that several threads can launch one kernel. The interpreter's lock is
-held meanwhile: giving it back and asking for it takes longer than most launches. So a launch that waits, because the
-GPU's queue is full, waits with it.
+cuda-core's launch took 8.7 us of the caller's time while a float16 convolution of PyTorch took 24.1; this one takes 5.3
+while that took 16.8 (benchmarks/notes/tensors.md). The driver's own function is called with an argument block that is
+filled in place; each launch in progress has its own, so that several threads can launch one kernel. The interpreter's
+lock is held meanwhile, since releasing and reacquiring it takes longer than most launches. A launch that blocks,
+because the GPU's queue is full, therefore blocks with the lock held.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from subbyte.gpu.driver import CudaError
 
 _LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 _ANOTHER_CONTEXT = (201, 400, 709)
-"""What the driver answers where a thread's context is none, another GPU's, or gone (``CUDA_ERROR_INVALID_CONTEXT``,
+"""The driver's errors when a thread has no context, another GPU's, or a destroyed one (``CUDA_ERROR_INVALID_CONTEXT``,
 ``INVALID_HANDLE``, ``CONTEXT_IS_DESTROYED``): nothing was launched."""
 _NO_HANDLE = 400
 _MOST_CONFIGS = 256
@@ -28,7 +28,7 @@ _MOST_CONFIGS = 256
 
 @cache
 def native(name: str, arguments: int) -> Callable[..., int]:
-    """A function of the driver that takes so many pointers; its status."""
+    """A driver function that takes this many pointers and returns its status."""
     function = getattr(ctypes.PyDLL(_LIBRARY), name)
     function.argtypes, function.restype = (ctypes.c_void_p,) * arguments, ctypes.c_int
     found: Callable[..., int] = function
@@ -36,15 +36,15 @@ def native(name: str, arguments: int) -> Callable[..., int]:
 
 
 class QuickLaunch:
-    """One kernel, launched again and again: ``launch(addresses, stream, overlap)`` as :class:`CudaFunction` does it, on
-    the stream of a handle (0 is the default one). ``handle`` is the driver's function. Raises CudaError."""
+    """One kernel, launched repeatedly: ``launch(addresses, stream, overlap)`` like :class:`CudaFunction`, on
+    the stream with this handle (0 is the default one). ``handle`` is the driver's function. Raises CudaError."""
 
     def __init__(self, device: Any, handle: int, launch: Launch) -> None:
         self._device, self._handle, self._launch = device, ctypes.c_void_p(handle), launch
         self._configs: dict[tuple[int, bool], tuple[ctypes.c_void_p, object]] = {}
         self._call = native("cuLaunchKernelEx", 4)
         self.bound = self._bound()
-        """The same as a plain function: without looking up a method, and what it needs, at every call."""
+        """The same as a plain function, which avoids looking up a method and its attributes on every call."""
 
     def __call__(self, addresses: Sequence[int], stream: int, overlap: bool) -> None:
         """Enqueue one launch with these addresses."""
@@ -73,7 +73,8 @@ class QuickLaunch:
         return run
 
     def _block(self) -> tuple[Any, ctypes.c_void_p, object]:
-        """Room for the arguments of a launch, the address of the list that points to each, and what owns that."""
+        """Space for the arguments of a launch, the address of the list of pointers to them, and the object that owns
+        both."""
         count = len(self._launch.arguments)
         slots = (ctypes.c_uint64 * count)()
         first = ctypes.addressof(slots)
@@ -81,7 +82,7 @@ class QuickLaunch:
         return slots, ctypes.c_void_p(ctypes.addressof(pointers)), pointers
 
     def _again(self, status: int, config: ctypes.c_void_p, block: ctypes.c_void_p) -> None:
-        """Once more with our context, where the thread had another; the thread gets its own back."""
+        """Launch again with our context, if the thread had another; the thread's own is then restored."""
         device = self._device
         if status in _ANOTHER_CONTEXT and not device.lost:
             device.call("cuCtxPushCurrent", device.context)
@@ -95,7 +96,7 @@ class QuickLaunch:
             raise CudaError(f"the launch of {self._launch.entry} failed: {code}{why}", code)
 
     def _config(self, stream: int, overlap: bool) -> tuple[ctypes.c_void_p, object]:
-        """The driver's description of a launch, made once for each stream: its address, and what owns it."""
+        """The driver's description of a launch, made once for each stream: its address, and the object that owns it."""
         api, shape = self._device.api, self._launch
         config = api.CUlaunchConfig()
         for name, sizes in (("gridDim", shape.grid), ("blockDim", shape.block)):

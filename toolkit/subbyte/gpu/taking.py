@@ -1,4 +1,4 @@
-"""Which GPU a process measures on: one that nobody else does, and nobody else will until the process has ended."""
+"""Which GPU a process measures on: one that nobody else uses, or will use until the process has ended."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from subbyte.gpu.lock import GpuBusy, GpuLock, refuse_claimed
 from subbyte.gpu.telemetry import Telemetry
 
 PATIENCE_S = 10.0
-"""How long a single GPU is waited for: a process that was killed a moment ago may still be letting go of it."""
+"""How long to wait for a single GPU: a process that was just killed may still be releasing it."""
 
 
 def take(devices: Sequence[int] | None, patience: float | None = None) -> tuple[GpuInfo, str, GpuLock]:
-    """The first GPU (of ``devices``) nobody measures on, its UUID and its lock.
+    """The first GPU (of ``devices``) on which nobody measures, its UUID and its lock.
 
-    ``patience`` seconds are waited for each (default: ten for a single one). Raises GpuBusy, MissingDependency without
-    a GPU, InvalidInput for a number that none has.
+    Waits ``patience`` seconds for each (default: ten for a single one). Raises GpuBusy, MissingDependency without
+    a GPU, InvalidInput for a number that does not exist.
     """
     found = detect()
     for ordinal in devices or ():
@@ -44,11 +44,11 @@ _mine: list[tuple[GpuInfo, GpuLock]] = []
 
 
 def take_gpu() -> int:
-    """The number of a GPU that no other process measures on, for a kernel of your own: ``torch.cuda.set_device(n)``,
+    """The number of a GPU on which no other process measures, for a kernel of your own: ``torch.cuda.set_device(n)``,
     ``cupy.cuda.Device(n).use()``.
 
-    It is this process's until that ends, and the answer to every later call. Waits ten seconds for one to become free.
-    Raises MissingDependency without a GPU, GpuBusy when all are taken.
+    The GPU is reserved until this process ends; later calls return the same number. Waits ten seconds for one to become
+    free. Raises MissingDependency without a GPU, GpuBusy when all are taken.
     """
     until = time.monotonic() + PATIENCE_S
     while not _mine:
@@ -63,5 +63,5 @@ def take_gpu() -> int:
 
 
 def taken() -> GpuInfo | None:
-    """The GPU that :func:`take_gpu` gave this process."""
+    """The GPU that this process got from :func:`take_gpu`."""
     return _mine[0][0] if _mine else None

@@ -1,7 +1,7 @@
-"""What the GPU was doing while it was measured: clocks, power, temperature, throttling, through NVML.
+"""The state of the GPU during a measurement: clocks, power, temperature, throttling, read through NVML.
 
-The package ``nvidia-ml-py`` is optional: without it, or where NVML refuses a reading, the value is None.
-cuda-core reads neither the power nor, with the pinned ``cuda-bindings`` 13.0, anything else of NVML.
+The package ``nvidia-ml-py`` is optional: without it, or if NVML refuses a reading, the value is None.
+cuda-core reads neither the power nor, with the pinned ``cuda-bindings`` 13.0, anything else from NVML.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Snapshot:
     power_watts: float | None = None
     temperature_c: int | None = None
     throttle: tuple[str, ...] | None = None
-    """Why clocks are lower than they could be; empty = nothing holds them back."""
+    """Why clocks are lower than they could be; empty = nothing limits them."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
@@ -42,7 +42,7 @@ class Snapshot:
 
 
 class Telemetry:
-    """Readings of the GPU with this PCI bus id. Never raises: what cannot be read is None."""
+    """Readings of the GPU with this PCI bus id. Never raises: values that cannot be read are None."""
 
     def __init__(self, bus_id: str, nvml: Any = None) -> None:
         self._nvml = nvml or _load()
@@ -76,7 +76,7 @@ class Telemetry:
     def _read(reading: Callable[[], Any]) -> Any:
         try:
             return reading()
-        except Exception:  # NVML has one exception class per refusal; a telemetry value is never worth a failure
+        except Exception:  # NVML has one exception class per error; a telemetry value is never worth a failure
             return None
 
 

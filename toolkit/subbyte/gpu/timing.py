@@ -1,14 +1,14 @@
 """How a kernel is timed, and the record of a timing.
 
-**Hot**: a CUDA graph of ``launches`` kernel nodes in a row is replayed; one sample is the time of several replays
-between two events, divided by the number of launches. The gap between two nodes (about 0.5 us) is inside it, as it is
+**Hot**: a CUDA graph of ``launches`` consecutive kernel nodes is replayed; one sample is the time of several replays
+between two events, divided by the number of launches. It includes the gap between two nodes (about 0.5 us), as
 in a network replayed from a graph. All operands that fit stay in the L2.
 
-**Cold**: a graph of ``cold_launches`` times [overwrite a buffer of more than twice the L2, kernel] is timed
-alternately with a graph of the overwrites alone; a sample is the difference, divided by the number of launches. Events
-around a single launch were rejected: their resolution and the launch latency between them are as large as the kernels
-measured here. Hot and cold thus both contain one graph-node gap. The overwriting leaves dirty lines, which the kernel's
-misses write back: cold times are upper bounds.
+**Cold**: a graph of ``cold_launches`` times [overwrite a buffer of more than twice the L2, kernel] is timed alternately
+with a graph of the overwrites alone; a sample is the difference, divided by the number of launches. Events around a
+single launch were rejected: their resolution and the launch latency between them are as large as the kernels measured
+here. Hot and cold times thus both contain one graph-node gap. Overwriting leaves dirty lines, which the kernel's misses
+write back: cold times are upper bounds.
 
 Successive launches do not overlap (no programmatic dependent launch is used).
 """
@@ -30,7 +30,7 @@ from subbyte.gpu.telemetry import Snapshot, Telemetry
 
 
 class TimedDevice(Protocol):
-    """What timing needs of a device; :class:`~subbyte.gpu.device.CudaDevice` is one."""
+    """What timing needs from a device; :class:`~subbyte.gpu.device.CudaDevice` is one."""
 
     info: GpuInfo
     spun_up: bool
@@ -48,15 +48,15 @@ class TimedDevice(Protocol):
         ...
 
     def flush_l2(self) -> None:
-        """Enqueue the overwriting of more than twice the L2."""
+        """Enqueue overwriting more than twice the L2."""
         ...
 
     def graph(self, record: Callable[[], None]) -> AbstractContextManager[Callable[[], None]]:
-        """Capture what ``record`` enqueues; gives a function that replays it."""
+        """Capture what ``record`` enqueues; yields a function that replays it."""
         ...
 
     def elapsed_us(self, work: Callable[[], None], timeout_s: float = ...) -> float:
-        """Microseconds the device needs for what ``work`` enqueues."""
+        """Time in microseconds that the device needs for what ``work`` enqueues."""
         ...
 
 
@@ -64,10 +64,10 @@ class TimedDevice(Protocol):
 class TimingProtocol:
     """How long and how often to measure. Times in milliseconds of device work. Raises InvalidInput.
 
-    ``launches`` kernel nodes per graph; at least ``warmup_ms`` of replays before ``repeats`` samples that together
-    last ``min_total_ms``. ``cold`` adds ``cold_repeats`` samples with the L2 flushed before every launch.
-    ``timeout_s`` bounds the wait for any one sample. ``spin_up_ms`` of work precede the first timing on a device in
-    this process, so that clocks have left idle.
+    ``launches`` kernel nodes per graph; at least ``warmup_ms`` of replays precede ``repeats`` samples, which together
+    last ``min_total_ms``. ``cold`` adds ``cold_repeats`` samples with the L2 flushed before every launch. ``timeout_s``
+    bounds the wait for any one sample. ``spin_up_ms`` of work precede the first timing on a device in this process, so
+    that clocks have left idle.
     """
 
     launches: int = 20
@@ -97,9 +97,9 @@ class TimingProtocol:
 
 @dataclass(frozen=True)
 class Timing:
-    """Microseconds of one launch. ``microseconds`` is the median of ``samples`` (L2 hot).
+    """Time of one launch in microseconds. ``microseconds`` is the median of ``samples`` (L2 hot).
 
-    ``cold_microseconds`` is the median of ``cold_samples``, None when they were not asked for. ``before`` and
+    ``cold_microseconds`` is the median of ``cold_samples``, None if they were not requested. ``before`` and
     ``after`` are NVML readings around the samples.
     """
 
@@ -116,15 +116,16 @@ class Timing:
 
     @property
     def spread(self) -> float:
-        """Largest minus smallest sample, as a share of the median."""
+        """Largest minus smallest sample, as a fraction of the median."""
         return (max(self.samples) - min(self.samples)) / self.microseconds
 
     def tops(self, operations: int) -> float:
-        """Tera-operations per second (L2 hot) of a kernel that does ``operations`` (two per multiply-accumulate)."""
+        """Tera-operations per second (L2 hot) of a kernel that performs ``operations`` (two per
+        multiply-accumulate)."""
         return operations / self.microseconds / 1e6
 
     def clocks(self) -> dict[str, Any]:
-        """The readings before and after, as a measurement records them."""
+        """The readings before and after, as measurements record them."""
         return {"before": self.before.to_dict(), "after": self.after.to_dict()}
 
     def to_dict(self) -> dict[str, Any]:
@@ -149,11 +150,12 @@ def time_launch(
     protocol: TimingProtocol | None = None,
     telemetry: Telemetry | None = None,
 ) -> Timing:
-    """Time what ``launch`` enqueues on the device's stream. Raises CudaError for a fault, DeviceHang past the limit."""
+    """Time what ``launch`` enqueues on the device's stream. Raises CudaError for a fault, DeviceHang past the time
+    limit."""
     how = protocol or TimingProtocol()
     nvml = telemetry or Telemetry(device.info.bus_id)
     device.activate()
-    launch()  # outside the capture: the driver may load code lazily at the first launch
+    launch()  # outside the capture: the driver may load code lazily on the first launch
     device.synchronize(how.timeout_s)
     spin_up(device, how.spin_up_ms, how.timeout_s)
     before = nvml.snapshot()
@@ -174,7 +176,8 @@ def time_launch(
 
 
 def command_line() -> str:
-    """The command that is running, as records keep it: of absolute paths only the last part, which names no home."""
+    """The command of this process as records keep it: absolute paths are cut to their last part, so that no home is
+    named."""
     words = [word.replace("\\", "/") for word in sys.argv]
     words = [words[0].rsplit("/", 1)[-1], *(w.rstrip("/").rsplit("/", 1)[-1] if w[:1] == "/" else w for w in words[1:])]
     return " ".join(words).strip()
@@ -219,7 +222,7 @@ def _cold(device: TimedDevice, launch: Callable[[], None], how: TimingProtocol) 
 
 
 def times(work: Callable[[], None], count: int) -> Callable[[], None]:
-    """Does ``work`` so many times."""
+    """A function that does ``work`` ``count`` times."""
 
     def repeated() -> None:
         for _ in range(count):

@@ -1,8 +1,8 @@
-"""Several GPUs at work at the same time, started from one thread, and their time by the clock of the wall.
+"""Several GPUs working at the same time, started from one thread, and their wall-clock time.
 
-Events of two GPUs cannot be compared, so a sample is what the CPU's clock shows from before the first graph is launched
-until the last GPU is idle, divided by the number of runs in it. Launching and waiting (tens of microseconds a sample)
-are inside: samples last as long as ``protocol.min_total_ms / protocol.repeats`` says, which should be tens of
+Events of two GPUs cannot be compared, so a sample is the wall-clock time from before the first graph is launched
+until the last GPU is idle, divided by the number of runs in it. It includes launching and waiting (tens of microseconds
+per sample); samples last ``protocol.min_total_ms / protocol.repeats``, which should be tens of
 milliseconds.
 """
 
@@ -25,10 +25,10 @@ from subbyte.gpu.telemetry import Snapshot, Telemetry
 from subbyte.gpu.timing import TimingProtocol, spin_up, times
 
 LONG = TimingProtocol(launches=4, min_total_ms=210.0, cold=False)
-"""Samples of 30 ms: launching and waiting are below one in a hundred of them."""
+"""Samples of 30 ms: launching and waiting are below one percent."""
 
 _PORTABLE = 1
-"""CU_MEMHOSTALLOC_PORTABLE: page-locked for all GPUs' contexts, not for the current one alone."""
+"""CU_MEMHOSTALLOC_PORTABLE: page-locked for the contexts of all GPUs, not only for the current one."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Share:
 
 @dataclass(frozen=True)
 class TogetherTiming:
-    """``microseconds`` of one run on all GPUs by the wall's clock, the median of ``samples``; readings of each GPU."""
+    """``microseconds`` of one run on all GPUs in wall-clock time, the median of ``samples``; readings of each GPU."""
 
     microseconds: float
     samples: tuple[float, ...]
@@ -60,7 +60,7 @@ def time_together(shares: Sequence[Share], protocol: TimingProtocol = LONG) -> T
     nvml = [Telemetry(share.device.info.bus_id) for share in shares]
     for share in shares:
         share.device.activate()
-        share.enqueue()  # outside the capture: the driver may load code lazily at the first launch
+        share.enqueue()  # outside the capture: the driver may load code lazily on the first launch
         share.device.synchronize(protocol.timeout_s)
         spin_up(share.device, protocol.spin_up_ms, protocol.timeout_s)
     with ExitStack() as stack:
@@ -82,8 +82,8 @@ def time_together(shares: Sequence[Share], protocol: TimingProtocol = LONG) -> T
 def run_together(
     replays: Sequence[tuple[CudaDevice, Callable[[], None]]], count: int = 1, timeout_s: float = 20.0
 ) -> float:
-    """Start every GPU's work ``count`` times, a GPU after the other, then wait for all: microseconds by the wall's
-    clock. Raises CudaError, DeviceHang."""
+    """Start every GPU's work ``count`` times, one GPU after the other, then wait for all: wall-clock time in
+    microseconds. Raises CudaError, DeviceHang."""
     start = time.perf_counter()
     for _ in range(count):
         for device, replay in replays:
@@ -96,7 +96,7 @@ def run_together(
 
 
 class PinnedCopy:
-    """``nbytes`` of GPU memory (``buffer``) and the page-locked host memory to which they are copied.
+    """``nbytes`` of GPU memory (``buffer``) and the page-locked host memory into which they are copied.
 
     The copy runs in stream order and can be captured in a graph. Close the object after use."""
 
@@ -111,11 +111,11 @@ class PinnedCopy:
         self.device.call("cuMemcpyDtoHAsync", self._pointer, self.buffer.pointer, nbytes, self.device.stream)
 
     def copied(self) -> NDArray[np.uint8]:
-        """What lies in the CPU's memory: no copy of it, so it ends with this."""
+        """A view of the host memory; it becomes invalid when this object is closed."""
         return np.ctypeslib.as_array((ctypes.c_uint8 * self.nbytes).from_address(self._pointer))
 
     def close(self) -> None:
-        """Give both back. May be called twice."""
+        """Free both memories. May be called twice."""
         self.buffer.free()
         if self._pointer and self._generation == self.device.generation and not self.device.lost:
             self.device.api.cuMemFreeHost(self._pointer)

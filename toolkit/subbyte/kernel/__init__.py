@@ -1,4 +1,4 @@
-"""Kernels: planned, generated with TVM TIRx, compiled, run."""
+"""Kernels: choose, plan, generate with TVM TIRx, compile, run and export."""
 
 from subbyte.kernel.chain import Chain
 from subbyte.kernel.choose import compile  # noqa: A004 - the name users expect

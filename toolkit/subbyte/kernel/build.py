@@ -1,11 +1,11 @@
-"""From workload and configuration to machine code, through two caches: plan to CUDA text, text to cubin."""
+"""From workload and configuration to machine code, with two caches: plan to CUDA text, and CUDA text to cubin."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -17,6 +17,7 @@ from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import BuildFailed, InvalidInput, MissingDependency, Unsupported, shown
 from subbyte.families.base import Plan
+from subbyte.families.launches import SplitConfig
 from subbyte.families.registry import family_named, family_names, family_of, who_fuses
 from subbyte.kernel import nvrtc
 from subbyte.kernel.recommended import recommended_text
@@ -29,9 +30,9 @@ REQUANT_FORMS = ("fixed", "general")
 
 
 def make_plan(workload: Any, config: Any, arch: Arch | str, output: str | None, clip: Any, requant: str) -> Plan:
-    """The plan of a request, checked; without an output and a clip the workload's output type and its whole range.
+    """The checked plan for a request. ``output`` and ``clip`` default to the workload's output type and its full range.
 
-    Raises InvalidInput, and Unsupported with the reason when it cannot be built.
+    Raises InvalidInput, or Unsupported with the reason when the kernel cannot be built.
     """
     one_of(requant, "requant", REQUANT_FORMS)
     family = family_of(config)
@@ -53,8 +54,21 @@ def make_plan(workload: Any, config: Any, arch: Arch | str, output: str | None, 
     return plan
 
 
+def part_plans(
+    workload: ConvWorkload, config: Any, arch: Arch | str, output: str | None, clip: Any, requant: str
+) -> list[Plan]:
+    """The plans of the launches that compute a workload, in order: one but for a :class:`SplitConfig`. Raises as
+    :func:`make_plan`."""
+    if not isinstance(config, SplitConfig):
+        return [make_plan(workload, config, arch, output, clip, requant)]
+    if sum(config.images) != workload.n:
+        raise InvalidInput(f"{config.key!r:.200}: these are not the {workload.n} images of {workload}")
+    parts = zip(config.images, config.configs, strict=True)
+    return [make_plan(replace(workload, n=n, name=""), one, arch, output, clip, requant) for n, one in parts]
+
+
 def cuda_text(plan: Plan) -> str:
-    """The CUDA C++ text of a plan, from the cache or through TVM."""
+    """The CUDA C++ text of a plan, from the cache or generated with TVM."""
     path = cache_folder("kernels") / f"{_plan_key(plan)}.cu"
     cached = read_cached(path)
     if cached is not None:
@@ -75,12 +89,12 @@ def cuda_text(plan: Plan) -> str:
 
 
 def generated_text(plan: Plan) -> str:
-    """The CUDA C++ text of a plan, generated anew through TVM. Raises BuildFailed with the reason."""
+    """The CUDA C++ text of a plan, always generated anew with TVM. Raises BuildFailed with the reason."""
     from subbyte.tirx import lower
 
     try:
         function = family_of(plan.config).emit(plan)
-    except Exception as error:  # TVM's parser wraps what a kernel's generator raises, and hides it from the reader
+    except Exception as error:  # TVM's parser wraps what a kernel's emitter raises, which hides it from the reader
         reason = (str(error) or type(error).__name__).splitlines()[0]
         said = f"{plan.workload} with {plan.config.key}: the kernel's text cannot be formed ({reason})"
         raise BuildFailed(f"{said}; other values of its knobs may do") from error
@@ -88,17 +102,18 @@ def generated_text(plan: Plan) -> str:
 
 
 def tir_text(plan: Plan) -> str:
-    """The TIRx script of a plan, from the cache or through TVM."""
+    """The TIRx script of a plan, from the cache or generated with TVM."""
     return _kept(f"{_plan_key(plan)}.tir", lambda: str(family_of(plan.config).emit(plan).script()))
 
 
 def ptx_text(text: str, arch: str) -> str:
-    """The PTX of a CUDA text, from the cache or through NVRTC. Raises BuildFailed."""
+    """The PTX for a CUDA text, from the cache or NVRTC. Raises BuildFailed."""
     return _kept(f"{_text_key(text, arch)}.ptx", lambda: nvrtc.compile_ptx(text, arch))
 
 
 def _kept(name: str, make: Callable[[], str]) -> str:
-    """A text of the cache; made and kept where there is none. Only for what is asked for to be read: it takes space."""
+    """A text from the cache, made and stored there if it is missing. Only for texts that a person asks to read: they
+    take space."""
     path = cache_folder("kernels") / name
     cached = read_cached(path)
     if cached is not None:
@@ -109,7 +124,7 @@ def _kept(name: str, make: Callable[[], str]) -> str:
 
 
 def machine_code(plan: Plan, text: str) -> tuple[bytes, Resources]:
-    """Cubin and resources of a CUDA text for the plan's architecture, from the cache or through NVRTC."""
+    """Cubin and resources of a CUDA text for the plan's architecture, from the cache or NVRTC."""
     family = family_of(plan.config)
     cubin, log = compiled(text, plan.arch.name, family.report)
     resources = read_resources(log, plan.arch, plan.launch.block[0], plan.shared_bytes)
@@ -120,8 +135,8 @@ def machine_code(plan: Plan, text: str) -> tuple[bytes, Resources]:
 
 
 def compiled(text: str, arch: str, more: Callable[[str], list[str]] = lambda ptx: []) -> tuple[bytes, str]:
-    """Cubin and compiler's report of a CUDA text, from the cache or through NVRTC; ``more`` gives lines to add to the
-    report from the PTX. Raises BuildFailed."""
+    """Cubin and compiler report for a CUDA text, from the cache or NVRTC; ``more`` derives extra report lines from the
+    PTX. Raises BuildFailed."""
     stem = _text_key(text, arch)
     cubin_path, log_path = (cache_folder("kernels") / f"{stem}.{suffix}" for suffix in ("cubin", "log"))
     cubin, log = read_cached(cubin_path), read_cached(log_path)
@@ -149,13 +164,14 @@ def _plan_key(plan: Plan) -> str:
     return hashlib.sha256(json.dumps(fields).encode()).hexdigest()[:32]
 
 
-def generator(family: str) -> str:
-    """What makes the CUDA texts of a family, as records name it: its sources' digest and TVM's version."""
-    return f"{generator_digest(family)[:16]} tvm {version_of('apache-tvm') or 'none'}"
+def generator(*families: str) -> str:
+    """What makes the CUDA texts of a family, or of some, as records name it: the digest of the sources and TVM's
+    version."""
+    return f"{generator_digest(*families)[:16]} tvm {version_of('apache-tvm') or 'none'}"
 
 
 def version_of(package: str) -> str:
-    """Of an installed package; empty where it is not."""
+    """The version of an installed package; empty if it is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -164,7 +180,8 @@ def version_of(package: str) -> str:
 
 @cache
 def generator_digest(*names: str) -> str:
-    """Digest of the source files that decide the text of the kernels of some families; without a name, of all."""
+    """Digest of the source files that determine the kernel text of the named families; without names, of all
+    families."""
     package = Path(__file__).parents[1]
     what = [package / "workload" / name for name in ("conv.py", "operand.py", "precision.py")]
     places = [package / "tirx", *what, package / "families" / "shared"]

@@ -1,4 +1,4 @@
-"""CUDA texts of kernels that belong to no family: generated once, kept in the cache, found by what they depend on."""
+"""CUDA texts of kernels that belong to no family: generated once and cached under everything they depend on."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from subbyte.kernel.build import version_of
 def cached_text(
     what: str, folder: str, fields: Sequence[object], arch: str, launch: Launch, emitted: Callable[[], Any]
 ) -> str:
-    """The text of a TIRx function that ``emitted`` makes, from the cache where it was made before.
+    """The CUDA text of the TIRx function that ``emitted`` returns, from the cache if it was generated before.
 
-    ``fields`` are what the text depends on beside the architecture, the launch and the sources of ``folder``. Raises
-    MissingDependency where it is not cached and TVM is not there.
+    ``fields`` are what the text depends on besides the architecture, the launch and the sources in ``folder``. Raises
+    MissingDependency if it is not cached and TVM is not installed.
     """
     versions = version_of("apache-tvm"), version_of("apache-tvm-ffi")
     digest = hashlib.sha256(json.dumps([*fields, arch, launch.to_dict(), _generator(folder), *versions]).encode())
@@ -43,7 +43,7 @@ def cached_text(
 
 @cache
 def _generator(folder: str) -> str:
-    """Digest of the sources that decide the texts of a folder of this one."""
+    """Digest of the sources that determine the texts of a subfolder of this package."""
     package = Path(__file__).parents[1]
     files = sorted(file for place in ("tirx", f"kernel/{folder}") for file in (package / place).rglob("*.py"))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

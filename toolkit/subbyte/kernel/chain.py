@@ -1,4 +1,4 @@
-"""Layers back to back, each reading what the one before it gave, without a re-layout between them."""
+"""Layers back to back: each reads the output of the one before it, with no layout conversion between them."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
 
 
 INPUT = -1
-"""In the place of a layer's number: what the chain reads."""
+"""Stands for the chain's input where a layer number is expected."""
 Step = Kernel | PoolKernel
 """A layer of a chain."""
 
 
 class Chain:
-    """Kernels whose requantized outputs are, word for word, the next kernel's input.
+    """Kernels whose requantized output words are exactly the next kernel's input words.
 
-    Between and behind them ``kernels`` may hold a :class:`~subbyte.Pooling`, which becomes a kernel for what the layer
-    before it gives, or a kernel of one; its weights and requantization are None. ``weights`` and ``requants`` hold, for
-    each other layer, values of its type (int4: int8) [K,R,S,C] and a :class:`~subbyte.numerics.Requantization` or
-    :class:`~subbyte.numerics.Thresholds`; the last one may give int32 sums, with None in their place. ``residuals``
-    names, for layers that add a residual, the earlier layer that keeps the sums or gives the values that are added (0
-    is the first; -1 is the chain's input), None for others.
+    Between or after them, ``kernels`` may contain a :class:`~subbyte.Pooling`, which becomes a pooling kernel for the
+    output of the preceding layer, or such a pooling kernel; its weights and requantization are None. ``weights`` and
+    ``requants`` hold, for every other layer, values of its type (int4: int8) [K,R,S,C] and a
+    :class:`~subbyte.numerics.Requantization` or :class:`~subbyte.numerics.Thresholds`; the last layer may return int32
+    sums and then takes None. ``residuals`` names, for each layer that adds a residual, the earlier layer whose kept
+    sums or output values it adds (0 is the first; -1 is the chain's input); None for the others.
 
-    Raises InvalidInput when two neighbours differ in sizes, type, form of the words or architecture, when an earlier
-    one gives int32 sums, for a residual that nobody keeps, and for weights and requantizations that are not those of
-    their layer.
+    Raises InvalidInput when neighbours differ in sizes, type, word layout or architecture, when a layer before the last
+    returns int32 sums, when a residual's source does not keep it, and when weights or requantizations do not fit their
+    layer.
     """
 
     @checked
@@ -71,7 +71,7 @@ class Chain:
         self._weights, self._requants = list(weights), list(requants)
 
     def run(self, x: NDArray[np.int8], device: str = "auto") -> NDArray[np.integer]:
-        """All layers on ``x`` int8 [N,H,W,C]; int8 or int32 [N,P,Q,K] of the last. ``device`` as for
+        """Run all layers on ``x`` int8 [N,H,W,C]; returns the last layer's int8 or int32 [N,P,Q,K]. ``device`` as for
         :meth:`Kernel.run`."""
         last = self.kernels[-1]
         place = resolve_device(device, last.arch)
@@ -84,7 +84,7 @@ class Chain:
         return last.unpack(self.outputs(x)[-1]["Out"])
 
     def outputs(self, x: NDArray[np.int8]) -> list[dict[str, NDArray[Any]]]:
-        """The words of every layer's outputs, by argument name, from the kernels' runs on the CPU."""
+        """The output words of every layer by argument name, from running the kernels on the CPU."""
         found: list[dict[str, NDArray[Any]]] = []
         inputs = self._inputs(x)
         for kernel, buffers, source in zip(self.kernels, inputs, self._residuals, strict=True):
@@ -97,31 +97,31 @@ class Chain:
 
     def on_gpu(self, x: NDArray[np.int8], ordinal: int | CudaDevice = 0, out: DeviceBuffer | None = None) -> GpuChain:
         """The chain on a GPU, to run and time with or without programmatic dependent launch; close it afterwards. The
-        last output goes to ``out`` where that is given."""
+        last output is written to ``out`` if given."""
         from subbyte.gpu.chain import GpuChain
 
         kernels = [(kernel.cubin, kernel.launch) for kernel in self.kernels]
         return GpuChain(kernels, self._inputs(x), ordinal, self._residuals, out)
 
     def on_device(self, device: str = "cuda:0") -> DeviceLayer:
-        """The chain on a device, its weights and parameters placed there once, to be called with arrays that lie there,
-        as :meth:`Kernel.on_device`; the layers overlap where their kernels can."""
+        """The chain on a device, with weights and parameters placed there once, to be called with arrays on that
+        device, as :meth:`Kernel.on_device`; layers overlap if their kernels support it."""
         from subbyte.kernel.placed import chain_links, placed
 
         return placed(self.kernels, chain_links(self), device)
 
     @checked
     def save(self, path: str | Path, texts: bool = True) -> Path:
-        """Write the chain to one file, in one step: machine code, launches, forms, weights, parameters, and hashes of
-        all; with ``texts`` also the CUDA texts, for the emulator. :func:`subbyte.load_chain` reads it, also where TVM
-        is not installed. Raises InvalidInput for a path that cannot be written, NotWritten for a full disk."""
+        """Write the chain to one file, atomically: machine code, launches, word layouts, weights, parameters and hashes
+        of all; with ``texts`` also the CUDA texts, for the emulator. :func:`subbyte.load_chain` reads it, even without
+        TVM. Raises InvalidInput for a path that cannot be written, NotWritten for a full disk."""
         from subbyte.kernel.saved import save_chain
 
         return save_chain(self, path, texts)
 
     @property
     def operands(self) -> list[tuple[NDArray[np.int8] | None, Requantization | Thresholds | None, int | None]]:
-        """Of each layer: weights, requantization, and the layer whose sums it adds. One that pools has None of them."""
+        """For each layer: weights, requantization, and the layer whose sums it adds. All None for a pooling layer."""
         return list(zip(self._weights, self._requants, self._residuals, strict=True))
 
     def _inputs(self, x: NDArray[np.int8]) -> list[dict[str, NDArray[Any]]]:
@@ -137,7 +137,8 @@ class Chain:
 
 
 def _with_pooling(kernels: Sequence[Kernel | PoolKernel | Pooling]) -> list[Step]:
-    """The layers of a chain, each pooling as a kernel for what the layer before it gives. Raises InvalidInput."""
+    """The layers of a chain, with each pooling turned into a kernel for the preceding layer's output. Raises
+    InvalidInput."""
     steps: list[Step] = []
     for number, one in enumerate(kernels):
         if not isinstance(one, Pooling):
@@ -158,7 +159,7 @@ def _with_pooling(kernels: Sequence[Kernel | PoolKernel | Pooling]) -> list[Step
 
 
 def _checked_step(number: int, kernel: Step, w: Any, requant: Requantization | Thresholds | None) -> Step:
-    """A layer as its operands need it. Raises InvalidInput for operands that are not its own."""
+    """A layer as its operands require it. Raises InvalidInput for operands that do not fit."""
     wl = kernel.workload
     if isinstance(kernel, PoolKernel):
         if w is not None or requant is not None:
@@ -171,7 +172,7 @@ def _checked_step(number: int, kernel: Step, w: Any, requant: Requantization | T
 
 
 def check_residuals(kernels: Sequence[Step], residuals: Sequence[int | None]) -> None:
-    """Raise InvalidInput unless each layer that adds a residual has an earlier one that keeps such sums."""
+    """Raise InvalidInput unless every layer that adds a residual names an earlier layer that keeps its sums."""
     if len(residuals) != len(kernels):
         raise InvalidInput(f"{len(kernels)} kernels, {len(residuals)} residuals: one each, or None")
     for number, (kernel, source) in enumerate(zip(kernels, residuals, strict=True)):
@@ -198,7 +199,7 @@ def check_residuals(kernels: Sequence[Step], residuals: Sequence[int | None]) ->
 
 
 def _check_values_added(kernels: Sequence[Step], number: int, source: int) -> None:
-    """Raise InvalidInput unless a layer adds values of an earlier layer, or of the chain's input, that fit it."""
+    """Raise InvalidInput unless the values a layer adds come from an earlier layer or the chain's input, and fit."""
     if type(source) is not int or not INPUT <= source < number:
         said = "name an earlier one, or -1, the chain's input"
         raise InvalidInput(f"layer {number} adds values of layer {source!r}: {said}")
@@ -219,7 +220,8 @@ def _check_values_added(kernels: Sequence[Step], number: int, source: int) -> No
 
 
 def check_layers(kernels: Sequence[Step]) -> None:
-    """Raise InvalidInput unless each kernel's output, in true sizes, is the next one's input on the same GPU."""
+    """Raise InvalidInput unless each kernel's output, in actual sizes, is the next one's input on the same
+    architecture."""
     if not kernels:
         raise InvalidInput("a chain needs at least one layer")
     for number, kernel in enumerate(kernels[:-1]):

@@ -1,4 +1,5 @@
-"""The kernel to use for a convolution: family and configuration from records, else by estimate, never a failing one."""
+"""Which kernel to use for a convolution: family and configuration from records, else by estimate, never one that
+fails."""
 
 from __future__ import annotations
 
@@ -33,6 +34,7 @@ from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.live_shares import between_shares
 from subbyte.kernel.own import Own, beaten, own_records, reason_of
 from subbyte.kernel.recommended import recommendation
+from subbyte.kernel.remembered import Asked, remembered_launches
 from subbyte.kernel.split import Built, SplitKernel, in_parts
 from subbyte.kernel.what_wins import RECORDED_ON, what_wins
 from subbyte.numerics.fusion import SEPARATOR, Fusion
@@ -45,11 +47,11 @@ from subbyte.workload.sparsity import FOUND, with_sparsity
 
 RECORDS, FUSED = (Path(__file__).with_name(name) for name in ("best.json", "fused.json"))
 TWIN = "; measured on int4 values, which its instructions only read with another sign"
-"""Behind the reason of a kernel for uint4 values."""
+"""Appended to the reason for a kernel on uint4 values."""
 
 
 class Choice(NamedTuple):
-    """A configuration to try, and why; ``measured`` when a record says so, its time and GPU then."""
+    """A configuration to try, and why; with its time and GPU if a record holds a measurement (``measured``)."""
 
     family: Family
     config: Configuration
@@ -58,11 +60,11 @@ class Choice(NamedTuple):
     microseconds: float | None = None
     device: str = ""
     own: bool = False
-    """The user's own find."""
+    """Whether the user's own search found it."""
 
     @property
     def source(self) -> str:
-        """``own``, ``shipped`` (a record of the package) or ``predicted`` (nobody measured it)."""
+        """``own``, ``shipped`` (a record in the package) or ``predicted`` (never measured)."""
         return "own" if self.own else "predicted" if self.microseconds is None else "shipped"
 
 
@@ -82,23 +84,22 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     store: str | os.PathLike[str] | None = None,
     gpu: str | None = None,
 ) -> Kernel:
-    """The kernel to use for ``workload``: the fastest that the user's own searches found, else the fastest recorded
-    one that comes with the package, else the one estimated fastest of the newest instruction that covers the
-    convolution; of a batch that nobody measured two launches of kernels for parts of it, where these are expected to be
-    faster. ``Kernel.reason`` says which and why.
+    """The kernel to use for ``workload``: the fastest one that the user's own searches found, else the fastest recorded
+    one shipped with the package, else the one with the best estimate for the newest instruction that covers the
+    convolution. For a batch size that was never measured, two launches that split the batch are used when they are
+    expected to be faster. ``Kernel.reason`` says which was chosen and why.
 
-    Own records are those of ``store`` (default: the usual one, :func:`subbyte.records.store.store_path`) that were
-    measured on a GPU of this machine, or on one called ``gpu``, with the kernel text of today. Where a packaged record
-    of a GPU of the same name is faster than all of an own record's samples, that is taken.
+    Own records are those in ``store`` (default: the usual one, :func:`subbyte.records.store.store_path`) that were
+    measured on a GPU of this machine, or on the GPU named by ``gpu``, with the kernel text generated today. A shipped
+    record from a GPU of the same name is taken instead if it is faster than all samples of the own record.
 
-    ``family`` (the name of one of :func:`subbyte.families.families`) asks for one family alone; the other options
-    are those of :func:`subbyte.build`. ``reads`` and ``writes`` ask for kernels whose input and output words have this
-    form: in a chain ``argument("Out").form`` of one kernel is ``argument("A").form`` of the next. ``sparsity`` is that
-    of the weights, ``dense``, ``2:4`` or ``blocks:0.25``, for which a dense kernel is taken where that is faster;
-    ``condense`` asks for a kernel that finds zeros anywhere in both operands; with the ``density`` of both, the share
-    that is not 0, a dense one is taken where it is faster. No GPU is needed.
-    Raises InvalidInput for an unknown workload, architecture or option, Unsupported with the reason when no family that
-    was asked for covers it.
+    ``family`` (a name from :func:`subbyte.families.families`) restricts the choice to one family; the other options are
+    those of :func:`subbyte.build`. ``reads`` and ``writes`` require kernels whose input and output words have this
+    layout: in a chain, ``argument("Out").form`` of one kernel is ``argument("A").form`` of the next. ``sparsity`` is
+    that of the weights, ``dense``, ``2:4`` or ``blocks:0.25``; a dense kernel is taken if it is faster on them.
+    ``condense`` asks for a kernel that finds zeros anywhere in both operands; given the ``density`` of both (the
+    fraction of nonzeros), a dense one is taken if it is faster. No GPU is needed. Raises InvalidInput for an unknown
+    workload, architecture or option, Unsupported with the reason when no requested family covers it.
     """
     found = with_sparsity(workload_named(workload), sparsity)
     target = arch_named(arch) if isinstance(arch, str) else arch
@@ -112,32 +113,25 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     elif density is not None:
         raise InvalidInput(f"density={shown(density)}: it is of sparsity={FOUND!r}; leave it away")
     asked = Asked(target, family, output, clip, requant, reads, writes, store, gpu)
-    one = _built(found, asked)
-    return two_launches(one, asked) or one.kernel
+    return remembered(found, asked) or two_launches(one := _built(found, asked), asked) or one.kernel
 
 
-class Asked(NamedTuple):
-    """What a caller asks for beside the workload."""
-
-    arch: Arch
-    family: str
-    output: str | None
-    clip: tuple[int, int] | None
-    requant: str
-    reads: str
-    writes: str
-    store: str | os.PathLike[str] | None
-    gpu: str | None
+def remembered(workload: ConvWorkload, asked: Asked, every: bool = False) -> SplitKernel | None:
+    """Two launches that the user's own store holds, where no record of one launch is faster; with ``every`` where one
+    is, too. None where there are none."""
+    own = own_records(workload, asked.arch, asked.output, asked.store, asked.gpu)
+    first = next(choices(workload, *asked[:3], *asked[5:7], own), None) if own.two else None
+    return remembered_launches(workload, asked, own, first, every)
 
 
 def two_launches(one: Built, asked: Asked) -> SplitKernel | None:
-    """Kernels for two parts of a batch in place of a kernel for all of it, None where that is not expected to be
-    faster. ``asked`` is what that was made for."""
+    """Two kernels that split the batch, to replace one kernel for all of it; None when they are not expected to be
+    faster. ``asked`` is the request that ``one`` was built for."""
     return in_parts(one, lambda part: _built(part, asked))
 
 
 def _built(workload: ConvWorkload, asked: Asked) -> Built:
-    """The kernel of one launch to use, built. Raises Unsupported."""
+    """The kernel to use in a single launch, built. Raises Unsupported."""
     arch, family, output, clip, requant, reads, writes, store, gpu = asked
     failed: list[str] = []
     own = own_records(workload, arch, output, store, gpu)
@@ -145,25 +139,25 @@ def _built(workload: ConvWorkload, asked: Asked) -> Built:
         try:
             plan = make_plan(workload, choice.config, arch, output, clip, requant)
             kernel = Kernel(plan, reason=choice.reason + what_wins(plan, arch, recorded_best()))
-            if kernel.resources:  # built, and found without a fault
+            if kernel.resources:  # builds, without a fault
                 first = _expected(workload, arch, family)
                 if not (choice.measured or choice.family is first or four_bits_alone(workload)):
-                    why = failed[0] if failed else first.covers(workload, arch)  # another was to be expected
+                    why = failed[0] if failed else first.covers(workload, arch)  # a different one was to be expected
                     kernel = replace(kernel, reason=f"{choice.family.name} family, because {why}{own.left_text}")
                 return Built(kernel, choice.microseconds)
-        except (BuildFailed, Unsupported) as error:  # raw sums may not fit where int4 values do
+        except (BuildFailed, Unsupported) as error:  # raw sums may not fit even if int4 values do
             failed.append(str(error))
     raise _not_covered(workload, arch, family, failed or _nobody(workload, arch, family, output, reads, writes))
 
 
 def _expected(workload: ConvWorkload, arch: Arch, family: str) -> Family:
-    """The family whose kernel is to be expected for a layer."""
+    """The family expected to provide a layer's kernel."""
     asked = tried_in_order(workload, arch, family)
     return next((one for one in asked if not (one.special and one.hopeless(workload, arch))), asked[0])
 
 
 def _nobody(workload: ConvWorkload, arch: Arch, family: str, output: str | None, reads: str, writes: str) -> list[str]:
-    """Why there was nothing to try, where the layer alone is not the reason."""
+    """Why there was nothing to try, if the layer alone is not the reason."""
     if covered(workload, arch, family) is not None:
         return []
     words = (f" and reads {reads}" if reads else "") + (f" and writes {writes}" if writes else "")
@@ -173,7 +167,7 @@ def _nobody(workload: ConvWorkload, arch: Arch, family: str, output: str | None,
 
 
 def _why_not_fused(workload: ConvWorkload, arch: Arch, family: str, output: str) -> str:
-    """Why the first kernel that would be tried does not fuse what an output names."""
+    """Why the first kernel to try cannot fuse what ``output`` asks for."""
     fusion = Fusion.of(output)
     first = tried_in_order(workload, arch, family)
     able = [one for one in first if one.can_fuse(fusion) and not one.hopeless(workload, arch)]
@@ -190,10 +184,10 @@ def best_known(
     workload: ConvWorkload, arch: Arch | str = "sm_90a", family: str = "auto", *, output: str | None = None,
     reads: str = "", store: str | os.PathLike[str] | None = None, gpu: str | None = None,
 ) -> tuple[Configuration, str]:  # fmt: skip
-    """The configuration that :func:`compile` tries first, and why: nothing is built, so it answers at once.
+    """The configuration that :func:`compile` tries first, and why. Nothing is built, so it returns at once.
 
-    Of all families (``auto``) or of one; the other arguments as for :func:`compile`. Raises InvalidInput for an
-    unknown family, Unsupported with the reason when no configuration fits.
+    Considers all families (``auto``) or one; the other arguments are those of :func:`compile`. Raises InvalidInput for
+    an unknown family, Unsupported with the reason when no configuration fits.
     """
     target = arch_named(arch) if isinstance(arch, str) else arch
     own = own_records(workload, target, output, store, gpu)
@@ -205,8 +199,8 @@ def likeliest(
     workload: ConvWorkload, arch: Arch, count: int, family: str = "auto", output: str | None = None, reads: str = "",
     writes: str = "", own: Own | None = None,
 ) -> list[Configuration]:  # fmt: skip
-    """The first ``count`` different configurations in the order in which :func:`compile` would try them. Raises
-    Unsupported where there is none."""
+    """The first ``count`` distinct configurations in the order in which :func:`compile` would try them. Raises
+    Unsupported when there are none."""
     found: dict[Configuration, None] = {}
     for choice in choices(workload, arch, family, output, reads, writes, own or Own(), count):
         found.setdefault(choice.config)
@@ -219,8 +213,8 @@ def likeliest(
 
 @checked
 def best_twins(workload: ConvWorkload, arch: Arch | str = "sm_90a") -> list[Configuration]:
-    """Of weights with a pattern of zeros: the best known configuration that skips zeros, and the best that does not,
-    where there are such. Of other weights none."""
+    """For weights with a pattern of zeros: the best known configuration that skips zeros and the best that does not, as
+    far as they exist. Empty for other weights."""
     if workload.precision.weights.sparsity == DENSE:
         return []
     target = arch_named(arch) if isinstance(arch, str) else arch
@@ -237,7 +231,7 @@ def best_twins(workload: ConvWorkload, arch: Arch | str = "sm_90a") -> list[Conf
 
 
 def known_config(workload: ConvWorkload, arch: Arch | str, family: Family) -> Configuration:
-    """The configuration of a family to start from: what :func:`subbyte.build` takes, or the best known. Raises
+    """A configuration of the family to start from: the one :func:`subbyte.build` takes, or the best known. Raises
     Unsupported."""
     if family is usual():
         return default_config(workload, arch)
@@ -254,14 +248,14 @@ def _best_known(workload: ConvWorkload, arch: Arch, family: str, output: str | N
 
 @cache
 def recorded_best() -> dict[str, dict[str, Any]]:
-    """The fastest measured configuration by workload spec, with its time and origin; under the names of
-    other families the fastest of each, where it was measured beside it."""
+    """The fastest measured configuration by workload spec, with its time and origin; entries under the names of other
+    families hold the fastest of each, if it was measured in comparison."""
     return _recorded_in(RECORDS)
 
 
 @cache
 def recorded_fused() -> dict[str, dict[str, Any]]:
-    """The same of kernels into which something is fused, by "spec output"."""
+    """The same for kernels with a fused epilogue, by "spec output"."""
     return _recorded_in(FUSED)
 
 
@@ -274,8 +268,8 @@ def choices(
     workload: ConvWorkload, arch: Arch, family: str, output: str | None = None, reads: str = "", writes: str = "",
     own: Own = Own(), most: int = TRIES,  # noqa: B008 - plain frozen data
 ) -> Iterator[Choice]:  # fmt: skip
-    """Configurations in the order to try them: what can give the output, and read and write the words; of each family's
-    estimates ``most``. Every reason says what stands in the user's store and is not taken."""
+    """Configurations in the order to try them, limited to those that support the output and the word layouts, with at
+    most ``most`` estimated ones per family. Every reason mentions records in the user's store that are not taken."""
     for choice in _in_order(workload, arch, family, output, reads, writes, own, most):
         yield choice._replace(reason=choice.reason + own.left_text)
 
@@ -283,7 +277,7 @@ def choices(
 def _in_order(
     workload: ConvWorkload, arch: Arch, family: str, output: str | None, reads: str, writes: str, own: Own, most: int
 ) -> Iterator[Choice]:
-    """The same without what the store holds beside."""
+    """The same, ignoring records in the store that are not taken."""
 
     def fits(one: Family, config: Configuration) -> bool:
         return _fits(one, workload, config, arch, output, {"A": reads, "Out": writes})
@@ -296,7 +290,7 @@ def _in_order(
     zeros = ""
     if not recorded and workload.precision.weights.sparsity != DENSE and wanted:
         reasons = [one.dense_instead(workload, arch) for one in wanted]
-        if None not in reasons:  # a kernel that was measured on dense weights takes as long on these
+        if None not in reasons:  # a kernel measured on dense weights takes as long on these
             zeros = f"; it multiplies zeros too: {reasons[0]}"
             dense = replace(workload, precision=dense_types(workload.precision))
             recorded = _recorded(dense, arch, output) or _recorded(int4_twin(dense) or dense, arch, output)
@@ -317,7 +311,8 @@ def _in_order(
 
 
 def _with_own(own: Own, recorded: list[Choice]) -> list[Choice]:
-    """The user's own finds, then what comes with the package: but for what of that was faster on a like GPU."""
+    """The user's own finds, then the shipped records; a shipped one goes first if it was faster on the same GPU
+    model."""
     finds = [
         Choice(family_of(one.configuration), one.configuration, reason_of(one), True, one.microseconds, one.gpu, True)
         for one in own.taken
@@ -333,8 +328,8 @@ def _with_own(own: Own, recorded: list[Choice]) -> list[Choice]:
 def _fits(
     family: Family, workload: ConvWorkload, config: Configuration, arch: Arch, output: str | None, forms: dict[str, str]
 ) -> bool:
-    """Whether a configuration can give an output with something fused into it, and its arguments have the forms ("" is
-    any); of any other request the candidates can."""
+    """Whether a configuration supports an output with a fused epilogue, and its arguments have the given layouts (""
+    means any). Without either, every candidate does."""
     fused = output is not None and SEPARATOR in output
     if not fused and not any(forms.values()):
         return True
@@ -348,9 +343,10 @@ def _fits(
 
 
 def _recorded(workload: ConvWorkload, arch: Arch, output: str | None) -> list[Choice]:
-    """What was measured of the workload, with what is fused into it where that was measured, the fastest first; of the
-    other family what is faster, since what is slower beside it is the recommendation of its own landscape. Of weights
-    with a pattern of zeros also the best kernel of the other side: it was measured on them nowhere else."""
+    """Measurements of the workload, fastest first, with its fused epilogue if that was measured. Another family's is
+    included only if it is faster: a slower one is already the recommendation of its own landscape. For weights with a
+    pattern of zeros, the best kernel of the other kind (skipping zeros or not) is included as well, because it was
+    measured nowhere else."""
     best = recorded_fused().get(f"{workload.spec} {output}", recorded_best().get(workload.spec))
     if arch.name != RECORDED_ON:
         return []
@@ -378,7 +374,7 @@ def _recorded(workload: ConvWorkload, arch: Arch, output: str | None) -> list[Ch
 
 
 def _side(other: Configuration, beside: Configuration) -> str:
-    """What a measured configuration is beside another one of the same workload."""
+    """Describes a measured configuration in comparison with another one of the same workload."""
     if other.skips_zeros == beside.skips_zeros:
         return f"the {family_of(other).name} family's best"
     return "the best kernel that skips zeros" if other.skips_zeros else "the best dense kernel"

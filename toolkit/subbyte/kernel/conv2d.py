@@ -36,22 +36,23 @@ def conv2d(
     """Convolve int4 values: ``x`` int8 [N,H,W,C] with ``w`` int8 [K,R,S,C], both -8..7.
 
     With ``requant`` the result is int4 values, int8 [N,P,Q,K]; without, the raw int32 sums. Takes numpy, torch, CuPy
-    and JAX arrays and gives back x's kind.
+    and JAX arrays and returns an array of x's library.
 
-    An ``x`` on a GPU stays there: it is packed, convolved and unpacked on the stream on which its library works, by the
-    kernel that :func:`subbyte.compile` takes, fastest of all families, and nothing is waited for. Its values are not
-    looked at: those beyond the type become the nearest. Weights that were not seen before are fetched, checked, packed
-    and placed there first; those of the last 32 layers stay. Each call compares them, and weights on a GPU are fetched
-    for that, which waits for it: :meth:`Kernel.on_device` places them once, and its calls look at no weights.
+    An ``x`` on a GPU stays there: it is packed, convolved and unpacked on the library's current stream, without
+    synchronization, by the kernel that :func:`subbyte.compile` takes (the fastest of all families). Its values are not
+    checked: those out of range are clipped. New weights are first copied to the host, checked, packed and placed on the
+    GPU; those of the last 32 layers stay there. Every call compares the weights with those; weights on a GPU are copied
+    to the host for this, which synchronizes. :meth:`Kernel.on_device` places weights once, and its calls do not look at
+    them.
 
-    So are uint4 values (``precision="w4a4:signed.unsigned"``), those of 8 bits (``"w8a8:signed.unsigned"``, uint8, and
-    ``"w8a8:signed.signed"``, int8) and those with a zero point (``"w8a8:signed.offset-z37"``: codes less 37, int16).
-    Any other ``x``, and values of other types, go through :meth:`Kernel.run`, which checks every value, on
-    ``device``: ``auto``, ``cuda:0`` or ``emulator`` (to which an x on a GPU goes too, through the host). ``arch``
+    The same holds for uint4 values (``precision="w4a4:signed.unsigned"``), for 8-bit ones (``"w8a8:signed.unsigned"``,
+    uint8, and ``"w8a8:signed.signed"``, int8) and for those with a zero point (``"w8a8:signed.offset-z37"``: codes
+    minus 37, int16). Any other ``x``, and values of other types, go through :meth:`Kernel.run`, which checks every
+    value, on ``device``: ``auto``, ``cuda:0`` or ``emulator`` (an x on a GPU is copied to the host for it). ``arch``
     defaults to that of the GPU used (``sm_90a`` on the CPU), ``config`` to the user's own find on this GPU, of any
-    family, else the best one known. ``precision``, such as ``"w1a2"``, says that values are of other types. Kernels are
-    built once and cached. Groups, and padding that differs from side to side, are refused with the way to do them
-    exactly. Kernels on bit planes take :class:`~subbyte.numerics.Thresholds` as well. Raises InvalidInput for wrong
+    family, else the best known one. ``precision``, such as ``"w1a2"``, selects other operand types. Kernels are built
+    once and cached. Grouped convolutions and asymmetric padding are rejected with a message that shows how to compute
+    them exactly. Kernels on bit planes also accept :class:`~subbyte.numerics.Thresholds`. Raises InvalidInput for wrong
     shapes, dtypes or values, Unsupported with the reason when no kernel covers the convolution.
     """
     types = Precision.of(precision)
@@ -67,7 +68,7 @@ def conv2d(
     if depth != c:
         groups = c // depth
         said = "w is [K,R,S,C], with as many channels as x [N,H,W,C]"
-        if depth * groups == c and k % groups == 0:  # as a grouped or depthwise layer has it
+        if depth * groups == c and k % groups == 0:  # the shape of a grouped or depthwise layer
             said = (
                 f"for {groups} groups convolve x[..., {depth}*g:{depth}*(g+1)] with w[{k // groups}*g:"
                 f"{k // groups}*(g+1)] for each g and join the results along the channels, which is exact"
@@ -96,8 +97,8 @@ def conv2d(
 def _built(
     workload: ConvWorkload, config: Configuration | None, own: Configuration | None, arch: str, output: str
 ) -> Kernel:
-    """The kernel of a configuration: that of the caller, else the user's own find, else the usual one."""
+    """The kernel for a configuration: the caller's, else the user's own find, else the default one."""
     if own is not None:
-        with suppress(BuildFailed, Unsupported):  # measured with another output
+        with suppress(BuildFailed, Unsupported):  # the find was measured with another output
             return build(workload, own, arch, output=output)
     return build(workload, config, arch, output=output)

@@ -1,4 +1,4 @@
-"""Which convolutions kernels cover: the one answer that ``workloads``, ``build``, ``compile`` and ``tune`` give."""
+"""Which convolutions kernels cover: the single answer used by ``workloads``, ``build``, ``compile`` and ``tune``."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from subbyte.workload import workload as workload_named
 def covered(workload: ConvWorkload | str, arch: Arch | str = "sm_90a", family: str = "auto") -> str | None:
     """Why no kernel of a family (``auto``: of any) covers the workload on an architecture; None when one does.
 
-    Sizes beyond reason, and what a family lacks, are answered at once. Raises InvalidInput for an unknown workload,
-    architecture or family.
+    Oversized workloads and features that a family lacks are rejected at once. Raises InvalidInput for an unknown
+    workload, architecture or family.
     """
     found, target = workload_named(workload), arch_named(arch) if isinstance(arch, str) else arch
     reasons: dict[str, list[str]] = {}
@@ -29,7 +29,7 @@ def covered(workload: ConvWorkload | str, arch: Arch | str = "sm_90a", family: s
             reasons.setdefault(reason, []).append(one.name)
     if len(asked) == 1:
         return next(iter(reasons))
-    # families of other operands say nothing where one of these operands does
+    # families for other operands are not quoted if one for these operands gives a reason
     reasons = {reason: names for reason, names in reasons.items() if not reason.startswith(OTHER_OPERANDS)} or reasons
     return "; ".join(
         f"{reason} (the {' and '.join(names)} famil{'y' if len(names) == 1 else 'ies'})"

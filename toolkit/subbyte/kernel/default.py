@@ -1,4 +1,4 @@
-"""Which configuration of a family to take when the user names none."""
+"""Which configuration of a family to use when the caller names none."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from subbyte.workload import ConvWorkload
 from subbyte.workload.coverage import int4_twin
 
 TRIES = 8
-"""Estimated configurations of a family that are built before another family is taken, or none."""
+"""How many estimated configurations of a family are built before giving up on it."""
 TIMES_ADDED = 4
-"""As many times more are built where values are added to sums: candidates are ranked by what the plain layer takes, and
-what an epilogue with a residual needs of registers decides how many of the first are refused."""
+"""Factor on that number when values are added to sums: candidates are ranked by the time of the plain layer, and
+registers needed by the residual epilogue decide how many of the first are rejected."""
 
 
 def tried_at_most(most: int, output: str | None) -> int:
-    """How many estimated configurations of a family are tried for an output, where ``most`` of the plain layer are."""
+    """How many estimated configurations of a family to try for an output, given ``most`` for the plain layer."""
     if output is None or SEPARATOR not in output or Fusion.of(output).added is None:
         return most
     return most * TIMES_ADDED
 
 
 def default_config(workload: ConvWorkload, arch: Arch | str) -> Configuration:
-    """The user's own find for this workload and architecture, else the recommended configuration, else the one
-    estimated fastest: of the usual family, or where that has no kernel of the one ranked highest that has. Raises
+    """The user's own find for this workload and architecture, else the recommended configuration, else the one with the
+    best estimate: of the default family, or if that has no kernel, of the highest-ranked one that has. Raises
     Unsupported when none has."""
     own = own_default(workload, arch)
     return own[0] if own else next(default_configs(workload, arch))
@@ -42,8 +42,8 @@ def own_default(
     workload: ConvWorkload, arch: Arch | str, output: str | None = None, store: Path | None = None,
     gpu: str | None = None, every: bool = False,
 ) -> tuple[Configuration, str] | None:  # fmt: skip
-    """The user's own fastest find and why it is taken, of the usual family where that covers the workload or, with
-    ``every``, of any; None where there is none, or where the recommended one was faster on a GPU of the same name."""
+    """The user's own fastest find and why it is taken: of the default family if that covers the workload, or of any
+    with ``every``. None if there is none, or if the recommended one was faster on a GPU of the same name."""
     target = arch if isinstance(arch, Arch) else arch_named(arch)
     alone = not every and usual().covers(workload, target) is None
     found = [one for one in own_records(workload, target, output, store, gpu).taken
@@ -55,8 +55,8 @@ def own_default(
 
 
 def default_configs(workload: ConvWorkload, arch: Arch | str) -> Iterator[Configuration]:
-    """What comes after the user's own finds, with what to try next where the compiler's work on it is refused. Raises
-    Unsupported when there is none."""
+    """Configurations that follow the user's own finds, each to be tried if the compiler rejects the one before. Raises
+    Unsupported when there are none."""
     target = arch if isinstance(arch, Arch) else arch_named(arch)
     found = recommendation((int4_twin(workload) or workload).spec, target.name)
     if found is not None:
@@ -75,7 +75,7 @@ def default_configs(workload: ConvWorkload, arch: Arch | str) -> Iterator[Config
 
 
 def finding_configs(workload: ConvWorkload, arch: Arch | str) -> Iterator[Configuration]:
-    """Configurations of kernels that find zeros, the one estimated fastest first. Raises Unsupported where none can be
+    """Configurations of kernels that find zeros at run time, best estimate first. Raises Unsupported when none can be
     built."""
     target, family = arch if isinstance(arch, Arch) else arch_named(arch), finding_zeros()
     if reason := family.covers(workload, target):

@@ -1,7 +1,7 @@
-"""Layers on a device: weights and parameters placed there once, arrays of the caller in and out without the host.
+"""Layers on a device: weights and parameters are placed there once; the caller's arrays never pass through the host.
 
-The way from values to values is a list of launches: values are packed, each layer reads the words of the one before,
-the last words are unpacked. Of packed words the first and the last step fall away.
+Values to values is a list of launches: values are packed, each layer reads the words of the one before,
+and the last words are unpacked. With packed words as input or output, the first or last step is omitted.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from subbyte.numerics.residual import source_of
 
 WORDS = ("int32", "uint32")
 _SLOT = 256
-"""Bytes that every buffer between launches begins at a multiple of."""
+"""Alignment in bytes of each buffer between launches."""
 VECTOR = 16
-"""Bytes that the address of packed words must be a multiple of: kernels copy so many at once."""
+"""Alignment in bytes that packed words need: kernels copy this many bytes at once."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """One layer: what is launched, and the words of its inputs that stay, by argument name. ``residual`` is the number
-    of the layer whose kept sums or values it adds; -1 is what the first layer reads."""
+    """One layer: its program, and its resident input words by argument name. ``residual`` is the number
+    of the layer whose kept sums or values it adds; -1 is the input of the first layer."""
 
     program: Program
     constants: Mapping[str, NDArray[Any]]
@@ -39,8 +39,8 @@ class Link:
 
 @dataclass(frozen=True)
 class Ends:
-    """Values [N,H,W,C] that go in and [N,P,Q,K] that come out as dtype ``gives``, and the programs that pack and unpack
-    them. ``reason`` says why there are none, where there are none."""
+    """Values [N,H,W,C] that go in and values [N,P,Q,K] of dtype ``gives`` that come out, with the programs that pack
+    and unpack them. If there are none, ``reason`` says why."""
 
     takes: tuple[int, int, int, int]
     returns: tuple[int, int, int, int]
@@ -50,7 +50,7 @@ class Ends:
     reason: str = ""
     pack_alignment: int = VECTOR
     accepts: str = "int8"
-    """The dtype of the values that go in."""
+    """The dtype of the input values."""
 
 
 @dataclass
@@ -60,9 +60,9 @@ class _Step:
     run: Run
     addresses: list[int]
     slots: list[tuple[int, int]] = field(default_factory=list)
-    """Argument, and its byte in the working memory."""
+    """Arguments, each with its byte offset in the working memory."""
     given: list[tuple[int, int]] = field(default_factory=list)
-    """Argument, and 0 for the caller's array or 1 for the result."""
+    """Arguments, each with 0 for the caller's array or 1 for the result."""
     overlap: bool = False
 
 
@@ -70,14 +70,14 @@ _X, _OUT = 0, 1
 
 
 class DeviceLayer:
-    """Layers that lie on a device, ready to be called with arrays there. Made by :meth:`Kernel.on_device`,
+    """Layers resident on a device, ready to be called with arrays on it. Made by :meth:`Kernel.on_device`,
     :meth:`Chain.on_device` and :func:`subbyte.load_chain`.
 
-    A call takes ``x`` [N,H,W,C] of int8 values (uint8 of a layer that takes uint8), or the packed words of the first
-    kernel's input, int32 or uint32, and gives values [N,P,Q,K], int8 (uint8, int32 sums), or with ``packed`` the words
-    of the last kernel's output; without it, what ``x`` was. It enqueues its launches and returns: nothing is waited
-    for, so a CUDA graph can capture it, and values are not looked at (those beyond -8..7 become the nearest).
-    :meth:`Kernel.run` is the checking path.
+    A call takes ``x`` [N,H,W,C] of int8 values (uint8 for a layer on uint8), or the packed words of the first kernel's
+    input, int32 or uint32. It returns values [N,P,Q,K], int8 (or uint8, or int32 sums), or with ``packed`` the words of
+    the last kernel's output; by default it returns the same kind as ``x``. It enqueues its launches and returns without
+    waiting, so a CUDA graph can capture it. Values are not checked: those outside -8..7 are clipped. :meth:`Kernel.run`
+    does check them.
     """
 
     def __init__(self, links: Sequence[Link], place: Place, ends: Ends) -> None:
@@ -100,7 +100,7 @@ class DeviceLayer:
 
     @property
     def device(self) -> str:
-        """Where it lies: ``cuda:0``, or ``emulator``."""
+        """The device: ``cuda:0``, or ``emulator``."""
         return _device_name(self.place.ordinal)
 
     def _placed(self, link: Link) -> tuple[Run, dict[str, int]]:
@@ -111,11 +111,11 @@ class DeviceLayer:
         return self.place.load(link.program), held
 
     def __call__(self, x: Any, out: Any = None, *, packed: bool | None = None, stream: Any = None) -> Any:
-        """Enqueue the layers on ``x``; the result is an array of x's library, or ``out``.
+        """Enqueue the layers on ``x``; returns an array of x's library, or ``out``.
 
-        ``stream`` is a stream of torch, CuPy or cuda-core; without it the one on which x's library works now. Raises
-        InvalidInput for an array on another device, of another dtype, size, stride or alignment, and for a stream that
-        is closed or of another GPU; CudaError for a launch that the driver refuses.
+        ``stream`` is a stream of torch, CuPy or cuda-core; by default the current stream of x's library. Raises
+        InvalidInput for an array on another device or with a wrong dtype, shape, stride or alignment, and for a stream
+        that is closed or of another GPU; CudaError for a launch that the driver rejects.
         """
         library = borrowed(x, "x")
         place = self.place
@@ -142,11 +142,11 @@ class DeviceLayer:
             for index, which in step.given:
                 addresses[index] = ends[which]
             step.run(addresses, queue, step.overlap)
-        del memory  # its library gives it to later work on the same stream alone
+        del memory  # its library reuses the memory only for later work on the same stream
         return result if out is not None else library.finished(result, queue)
 
     def _takes_words(self, seen: Seen) -> bool:
-        """Whether an array holds packed words; raises InvalidInput for what is neither these nor values."""
+        """Whether an array holds packed words. Raises InvalidInput if it holds neither words nor values."""
         self._check_place(seen, "x")
         if seen.dtype in WORDS and prod(seen.shape) == prod(self._first.shape):
             _check_dense(seen, "x", VECTOR)
@@ -177,7 +177,7 @@ class DeviceLayer:
         return seen.address
 
     def _planned(self, words_in: bool, words_out: bool) -> tuple[list[_Step], int]:
-        """The list of launches of a way through, made on its first use, and the working memory that it needs."""
+        """The launches for this kind of input and output, planned on first use, and the working memory they need."""
         if not words_out and self._unpack is None:
             raise InvalidInput(f"values out: {self.ends.reason}; ask for packed=True")
         memory = _Memory()
@@ -194,7 +194,7 @@ class DeviceLayer:
         for number, ((run, held), launch) in enumerate(zip(self._layers, self._launches, strict=True)):
             step = _Step(run, [0] * len(launch.arguments), overlap=number > 0 and launch.dependent_launch)
             target = None if number == last and words_out else turns[number % 2]
-            if number in self._added_later:  # a place of its own: it outlasts the next layer
+            if number in self._added_later:  # a place of its own, since it is needed beyond the next layer
                 values[number] = target = memory.take(_argument(launch, "Out").nbytes)
             for index, argument in enumerate(launch.arguments):
                 if argument.name in held:
@@ -220,8 +220,8 @@ class DeviceLayer:
         return self._plans[words_in, words_out]
 
     def _between(self, words_out: bool) -> list[int]:
-        """Bytes of the two places where words lie between launches, in turns: no launch reads the place that it
-        writes."""
+        """Sizes in bytes of the two buffers that hold words between launches in turn: no launch writes the buffer that
+        it reads."""
         sizes = [_argument(launch, "Out").nbytes for launch in self._launches]
         if words_out:
             sizes.pop()
@@ -229,32 +229,32 @@ class DeviceLayer:
 
 
 class _Memory:
-    """Places in one piece of working memory."""
+    """Places in one allocation of working memory."""
 
     def __init__(self) -> None:
         self._used = 0
 
     @property
     def size(self) -> int:
-        """Bytes to ask for, so that the first place can be moved to a multiple of its size."""
+        """Bytes to allocate, so that the first place can be aligned."""
         return self._used + _SLOT if self._used else 0
 
     def take(self, count: int) -> int:
-        """The first byte of so many."""
+        """Reserve ``count`` bytes; returns the offset of the first."""
         start = self._used
         self._used += -(-count // _SLOT) * _SLOT
         return start
 
 
 class _Lazy:
-    """A conversion, loaded on its first use: whoever stays with packed words needs none."""
+    """A conversion that is loaded on first use: callers that use packed words never need it."""
 
     def __init__(self, place: Place, program: Program) -> None:
         self._load: Callable[[], Run] = lambda: place.load(program)
         self._run: Run | None = None
 
     def run(self) -> Run:
-        """It, loaded."""
+        """The loaded conversion."""
         if self._run is None:
             self._run = self._load()
         return self._run

@@ -1,4 +1,4 @@
-"""Machine code back to text, with the disassembler that comes as a Python package."""
+"""Machine code to text, with the disassembler from a Python package."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z
 
 @cache
 def nvdisasm() -> tuple[Path, str]:
-    """The disassembler of the installed package, and that with its version.
+    """The path of the disassembler, and the name and version of the package that holds it.
 
     Raises MissingDependency with the command that installs it."""
     for package in _PACKAGES:
@@ -35,7 +35,7 @@ def nvdisasm() -> tuple[Path, str]:
 
 
 def sass(cubin: bytes) -> str:
-    """The machine code of a cubin as text, from the cache or through the disassembler, which takes up to a second.
+    """The machine code of a cubin as text, from the cache or the disassembler, which takes up to a second.
     Raises MissingDependency, BuildFailed."""
     tool, version = nvdisasm()
     path = cache_folder("kernels") / f"{hashlib.sha256(version.encode() + cubin).hexdigest()[:32]}.sass"
@@ -53,5 +53,5 @@ def sass(cubin: bytes) -> str:
 
 
 def instruction_counts(text: str) -> Counter[str]:
-    """How often each instruction (with its modifiers) stands in a SASS text."""
+    """How often each instruction (with its modifiers) occurs in a SASS text."""
     return Counter(_INSTRUCTION.findall(text))

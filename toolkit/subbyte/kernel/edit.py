@@ -1,4 +1,4 @@
-"""A kernel whose CUDA text a person has changed: compiled, run and compared with the reference like any other."""
+"""A kernel whose CUDA text was edited by hand: compiled, run and compared with the reference like any other."""
 
 from __future__ import annotations
 
@@ -19,28 +19,29 @@ from subbyte.kernel.kernel import Kernel
 from subbyte.numerics import Requantization, Thresholds
 
 MOST_SECONDS = 20.0
-"""Time an edited kernel may take on the CPU."""
+"""Seconds an edited kernel may run on the CPU."""
 
 
 @dataclass(frozen=True)
 class EditedKernel(Kernel):
-    """A kernel with a CUDA text of its own; its plan still says how it is started and what it must compute."""
+    """A kernel with an edited CUDA text; its plan still defines the launch and the expected result."""
 
     text: str = ""
     edited = True
 
     @cached_property
     def cuda(self) -> str:
-        """The changed CUDA text."""
+        """The edited CUDA text."""
         return self.text
 
     @cached_property
     def tir(self) -> str:
-        """There is none. Raises Unsupported."""
+        """An edited kernel has none. Raises Unsupported."""
         raise Unsupported("an edited kernel begins at its CUDA text; the unedited kernel has the TIRx")
 
     def for_requantization(self, requant: Requantization | Thresholds | None) -> Kernel:
-        """This kernel. Raises InvalidInput when ``requant`` needs another clip or another form than the text has."""
+        """This kernel. Raises InvalidInput when ``requant`` needs another clip or multiplication form than the text
+        has."""
         if Kernel(self.plan).for_requantization(requant).plan != self.plan:
             raise InvalidInput(
                 f"the edited text requantizes with clip={self.plan.clip} in the {self.plan.requant} form; "
@@ -50,9 +51,9 @@ class EditedKernel(Kernel):
 
 
 def rebuild(kernel: Kernel, cuda_text: str) -> EditedKernel:
-    """Compile ``cuda_text`` in place of the kernel's own text. No GPU is needed; TVM is not asked.
+    """Compile ``cuda_text`` in place of the kernel's own text. Needs no GPU and no TVM.
 
-    Raises InvalidInput when the text has no function of the launch's name, BuildFailed with the compiler's words.
+    Raises InvalidInput when the text does not define the launched function, BuildFailed with the compiler's message.
     """
     if len(kernel.parts) > 1:
         raise Unsupported(
@@ -67,10 +68,10 @@ def rebuild(kernel: Kernel, cuda_text: str) -> EditedKernel:
 
 @dataclass(frozen=True)
 class EditReport:
-    """What came of an edited text: ``outcome`` is one sentence, ``kernel`` is None when it does not compile.
+    """The result of trying an edited text: ``outcome`` is one sentence; ``kernel`` is None when it does not compile.
 
-    ``wrong`` is the first wrong element (n, p, q, k), ``findings`` are hazards that the emulator saw, such as two
-    threads touching the same shared word without a barrier. ``seconds``: wall-clock time of it all.
+    ``wrong`` is the first wrong element (n, p, q, k); ``findings`` are hazards that the emulator saw, such as two
+    threads touching the same shared word without a barrier. ``seconds``: total wall-clock time.
     """
 
     ok: bool
@@ -85,16 +86,16 @@ class EditReport:
 
 
 def try_edit(kernel: Kernel, cuda_text: str, device: str = EMULATOR, seed: int = 0) -> EditReport:
-    """Compile ``cuda_text``, run it on random operands and compare every element; whatever fails is in the report.
+    """Compile ``cuda_text``, run it on random operands and compare every element; every failure is in the report.
 
-    The emulator is the default even where there is a GPU: it checks every access, so that a wrong index is a finding
-    and neither ends the process nor damages its CUDA context. ``device`` as for :meth:`Kernel.run`.
+    The emulator is the default even if there is a GPU: it checks every access, so a wrong index is reported instead of
+    ending the process or damaging its CUDA context. ``device`` as for :meth:`Kernel.run`.
     """
     start = time.perf_counter()
     edited, place, outcome = None, device, ""
     try:
         place = resolve_device(device, kernel.arch)
-        # The machine code and the emulator's library are made by two compilers: side by side.
+        # Two compilers make the machine code and the emulator's library: run them in parallel.
         with ThreadPoolExecutor(1) as pool:
             building = pool.submit(rebuild, kernel, cuda_text)
             report = _run_apart(EditedKernel(kernel.plan, cuda_text), seed) if place == EMULATOR else None
@@ -103,7 +104,7 @@ def try_edit(kernel: Kernel, cuda_text: str, device: str = EMULATOR, seed: int =
             report = _run_on_gpu(edited, place, seed)
     except SubbyteError as problem:
         outcome = str(problem)
-        try:  # a text that neither compiler takes: the CUDA compiler says it best
+        try:  # if neither compiler accepts the text, the CUDA compiler's message is the better one
             edited = rebuild(kernel, cuda_text)
         except SubbyteError as refused:
             outcome = str(refused)
@@ -116,7 +117,7 @@ _Checked = tuple[bool, str, "tuple[int, ...] | None", "int | None", "int | None"
 
 
 def _run_apart(kernel: EditedKernel, seed: int) -> _Checked:
-    """Run on the emulator in a process of its own, which an endless loop or a crash may take with it."""
+    """Run on the emulator in a separate process, which an endless loop or a crash may take down."""
     job = pickle.dumps((kernel.plan, kernel.text, seed))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-m", "subbyte.kernel.edit"]

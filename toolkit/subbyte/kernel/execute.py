@@ -1,4 +1,4 @@
-"""Running a built kernel: on a GPU of this machine, or its CUDA text on the CPU."""
+"""Running a built kernel, on a GPU of this machine or as CUDA text on the CPU."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ EMULATOR = "emulator"
 
 
 def resolve_device(device: str, arch: str) -> str:
-    """``emulator`` or ``cuda:N`` for a request: ``auto`` takes the first GPU of architecture ``arch``.
+    """Resolve a device name to ``emulator`` or ``cuda:N``: ``auto`` takes the first GPU of architecture ``arch``.
 
-    Raises InvalidInput for another text, MissingDependency for a GPU that is not there or does not fit.
+    Raises InvalidInput for another text, MissingDependency for a GPU that does not exist or has another architecture.
     """
     from subbyte.gpu.driver import detect
 
@@ -69,8 +69,8 @@ def resolve_device(device: str, arch: str) -> str:
 
 
 def resolve_devices(device: str, arch: str) -> tuple[str, ...]:
-    """The places of a request that may name several GPUs, each once: ``cuda:0,cuda:1``. Of any other text the one that
-    :func:`resolve_device` finds. Raises what that raises, and InvalidInput."""
+    """The distinct devices of a list such as ``cuda:0,cuda:1``. Any other text is resolved by
+    :func:`resolve_device`. Raises what that raises, and InvalidInput."""
     if "," not in str(device):
         return (resolve_device(device, arch),)
     names = [one.strip() for one in device.split(",")]
@@ -83,8 +83,8 @@ def resolve_devices(device: str, arch: str) -> tuple[str, ...]:
 
 
 def device_arch(device: str) -> str:
-    """Architecture to build for: that of the first GPU ``device`` means (``auto``: the first a kernel exists for);
-    ``sm_90a`` where the CPU runs the kernel."""
+    """Architecture to build for: that of the first GPU in ``device`` (``auto``: the first one with a kernel);
+    ``sm_90a`` if the CPU runs the kernel."""
     from subbyte.device.arch import ARCHS
     from subbyte.gpu.driver import detect
 
@@ -151,7 +151,7 @@ def run_outputs(kernel: Program, buffers: dict[str, NDArray[Any]], device: str) 
 def random_operands(
     kernel: Kernel, seed: int
 ) -> tuple[NDArray[np.int8], NDArray[np.int8], Requantization | Thresholds | None]:
-    """Operands over the whole range of their types, and a requantization with which the output uses its whole range."""
+    """Operands over the full range of their types, and a requantization that makes the output use its full range."""
     w = kernel.workload
     rng = np.random.default_rng(whole(seed, "seed"))
     x = random_values(w.precision.activations, (w.n, w.h, w.w, w.c), rng)
@@ -163,8 +163,8 @@ def random_operands(
 
 
 def random_residual(kernel: Kernel, seed: int) -> NDArray[Any] | None:
-    """What a kernel adds: values of a type [N,P,Q,K], or sums of an earlier layer, int32 [N,P*by,Q*by,channels], over
-    the whole range that their bits leave to it; None where the kernel adds none."""
+    """A residual for the kernel to add: values of a type [N,P,Q,K], or sums of an earlier layer, int32
+    [N,P*by,Q*by,channels], over the full range that their bits allow; None if the kernel adds none."""
     w, fused = kernel.workload, kernel.fusion
     if fused.added is not None:
         rng = np.random.default_rng([whole(seed, "seed"), 1])
@@ -182,7 +182,7 @@ def expected(
     kernel: Kernel, x: NDArray[np.int8], w: NDArray[np.int8], requant: Requantization | Thresholds | None,
     residual: NDArray[np.int32] | None = None,
 ) -> NDArray[Any]:  # fmt: skip
-    """What the kernel must give, from the independent reference: values of the output type or int32 [N,P,Q,K]."""
+    """The correct result, from the independent reference: values of the output type or int32 [N,P,Q,K]."""
     return expected_layer(kernel, x, w, requant, residual).values
 
 
@@ -190,7 +190,7 @@ def expected_layer(
     kernel: Kernel, x: NDArray[np.int8], w: NDArray[np.int8], requant: Requantization | Thresholds | None,
     residual: NDArray[np.int32] | None = None,
 ) -> LayerResult:  # fmt: skip
-    """The same with the sums that a kernel may keep."""
+    """The same, with the sums if the kernel keeps them."""
     fused = kernel.fusion
     if isinstance(requant, Requantization) and fused.added is not None:
         sums = reference(kernel.workload, x, w)
@@ -202,7 +202,7 @@ def expected_layer(
 
 
 def compared(kernel: Kernel, outputs: Mapping[str, NDArray[Any]], wanted: LayerResult) -> CheckReport:
-    """Every element of a kernel's output words, and where these are right of the sums that it keeps."""
+    """Compare every element of a kernel's output words and, if these are right, of the sums it keeps."""
     from subbyte.gpu.check import compare
 
     report = compare(kernel.unpack(outputs["Out"]), wanted.values)

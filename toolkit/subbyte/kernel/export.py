@@ -1,7 +1,8 @@
 """A built kernel as files for programs without Python: machine code, launch data and a C header.
 
-The header holds everything a C or C++ program needs: constants, the machine code, and functions that load, launch and
-convert operands. Its text is ``export_template.h`` with the sections chosen that this kernel's forms need.
+The header holds everything a C or C++ program needs: constants, the machine code, and functions that load and launch
+the kernel and convert operands. It is made from ``export_template.h``, with the sections that this kernel's layouts
+need.
 """
 
 from __future__ import annotations
@@ -32,26 +33,27 @@ if TYPE_CHECKING:
 
 FORMAT, SCHEMA = "subbyte-kernel", 1
 C_NAMES = {"A": "x", "Wt": "w", "Prm": "parameters", "Res": "residual", "Out": "y"}
-"""What the header calls each kernel argument."""
+"""Names of the kernel arguments in the header."""
 BUFFERS = {"A": "ACTIVATION", "Wt": "WEIGHT", "Prm": "PARAMETER", "Res": "RESIDUAL", "Out": "OUTPUT"}
 BYTES_PER_LINE = 24
 LONGEST_STEM = 120
 _ELEMENTS = {1: "thirty-two", 2: "sixteen", 4: "eight", 8: "four"}
-"""Of so many bits in a word."""
+"""How many elements of this many bits fit in a word, spelled out."""
 _PARAMETERS = {
     "float": ("parameters_float", "line", "third_float", "parameters_float_of_lines"),
     "begun": ("parameters_float", "line", "third_begun", "parameters_float_of_lines"),
     LINE: ("line", "parameters_line"),
 }
-"""Sections of the forms of parameters that have several."""
+"""Sections for parameter layouts that have several variants."""
 OVERLAP_USAGE = """
  *   launch_overlapping(the same)             instead of launch, behind another kernel of the stream"""
 
 
 def export(kernel: Kernel, folder: Path) -> list[Path]:
-    """Write ``<stem>.cubin``, ``<stem>.json`` and ``<stem>.h`` into ``folder``, made if need be. Returns the files.
+    """Write ``<stem>.cubin``, ``<stem>.json`` and ``<stem>.h`` into ``folder``, which is created if missing. Returns
+    the files.
 
-    Files of the same stem are replaced. Raises InvalidInput when the folder cannot be written.
+    Existing files with the same stem are replaced. Raises InvalidInput when the folder cannot be written.
     """
     plan = kernel.plan
     types = plan.workload.precision
@@ -80,9 +82,10 @@ def export(kernel: Kernel, folder: Path) -> list[Path]:
 
 
 def stem_of(plan: Plan) -> str:
-    """File stem and C prefix: workload, architecture and output, then what else changes the result or its layout.
+    """File stem and C prefix: workload, architecture and output, then anything else that changes the result or its
+    layout.
 
-    It stays the same when only the schedule changes, so that a better kernel takes the place of the old one.
+    It does not depend on the schedule, so a better kernel replaces the old files.
     """
     parts = [plan.workload.label, plan.arch.name, plan.output]
     if plan.layout != "nhwcnc":
@@ -94,13 +97,13 @@ def stem_of(plan: Plan) -> str:
         if plan.requant != "fixed":
             parts.append(plan.requant)
     stem = re.sub(r"[^0-9A-Za-z]+", "_", "_".join(parts)).strip("_").lower()
-    if len(stem) > LONGEST_STEM:  # a file's name has at most 255 characters
+    if len(stem) > LONGEST_STEM:  # file names are limited to 255 characters
         stem = f"{stem[: LONGEST_STEM - 9]}_{hashlib.sha256(stem.encode()).hexdigest()[:8]}"
     return f"conv_{stem}" if stem[0].isdigit() else stem
 
 
 def description(kernel: Kernel) -> dict[str, Any]:
-    """What was exported, as plain data: workload, configuration, launch and operand forms."""
+    """The exported kernel as plain data: workload, configuration, launch and operand layouts."""
     plan, w = kernel.plan, kernel.workload
     sizes = {name: getattr(w, name) for name in ("n", "h", "w", "c", "k", "r", "s", "pad", "stride", "dilation")}
     data: dict[str, Any] = {
@@ -137,7 +140,7 @@ def header(plan: Plan, cubin: bytes) -> str:
 
 
 def _names(plan: Plan) -> list[str]:
-    """The sections of a plan's header, in order."""
+    """The names of the header's sections for a plan, in order."""
     names = ["top", "index", "operands", "weights"]
     if plan.output != SUMS:
         form = re.split(r"\d", plan.parameter_form.removesuffix(ADDED), maxsplit=1)[0]
@@ -147,7 +150,7 @@ def _names(plan: Plan) -> list[str]:
 
 
 def _sections(plan: Plan) -> dict[str, str]:
-    """The texts by name: the template's parts by the names on their ``//@`` lines, then those of the family."""
+    """Section texts by name: the template's parts by their ``//@`` lines, then those of the family."""
     text = Path(__file__).with_name("export_template.h").read_text(encoding="utf-8")
     parts = re.split(r"^//@ (\w+)\n", text, flags=re.MULTILINE)
     found = {name: body.strip("\n") + "\n" for name, body in zip(parts[1::2], parts[2::2], strict=True)}
@@ -213,7 +216,7 @@ def _defines(name: str, values: dict[str, Any]) -> str:
 
 
 def _constants(plan: Plan) -> dict[str, str]:
-    """The blocks of ``#define`` lines, and what the C functions are called."""
+    """The blocks of ``#define`` lines, and the names of the C functions."""
     w, launch, stem = plan.workload, plan.launch, stem_of(plan)
     name = stem.upper()
     shape = {key: getattr(w, key.lower()) for key in ("N", "H", "W", "C", "K", "R", "S", "P", "Q")}
@@ -245,7 +248,7 @@ def _constants(plan: Plan) -> dict[str, str]:
 
 
 def _words(plan: Plan) -> dict[str, str]:
-    """What the comments say: sizes, layouts and, for a requantizing kernel, its parameters."""
+    """The words inserted into the comments: sizes, layouts and, for a requantizing kernel, its parameters."""
     w, types, quantized = plan.workload, plan.workload.precision, plan.output != SUMS
     sizes = {key: str(getattr(w, key)) for key in ("n", "h", "w", "c", "k", "r", "s", "p", "q")}
     sizes |= {key: str(getattr(w, key)) for key in ("pad", "stride", "dilation")}
@@ -290,7 +293,8 @@ def _words(plan: Plan) -> dict[str, str]:
 
 
 def _line_words(plan: Plan) -> dict[str, str]:
-    """The numbers of a form with one multiplication of floats: units, and what may be added to sums."""
+    """The numbers of the form that requantizes with one floating-point multiplication: units, and the limit on what is
+    added to sums."""
     if most := begun_most(plan.parameter_form):
         least = accumulator_bound(plan.workload) << plan.atom.scale_log2
         return {"line_unit": "1.0", "line_first": "0", "line_most": str(most), "constant_first": str(least)}
@@ -303,7 +307,7 @@ def _a(word: str) -> str:
 
 
 def _in_a_comment(words: str) -> str:
-    """Words that neither end a C comment nor begin another, on one line, without signs that cannot be seen."""
+    """Text that can neither end nor begin a C comment, on one line, without invisible characters."""
     shown = "".join(sign if sign.isprintable() else "?" for sign in " ".join(words.split()))
     return shown.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
 

@@ -1,4 +1,4 @@
-"""What the C header of a kernel says that adds a residual: a fourth row of parameters, and one more tensor."""
+"""Parts of the C header for kernels that add a residual: a fourth row of parameters, and one more tensor."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _GENERAL = """        if (used && (added[k] < -@most@ || added[k] > @most@)) {
         words[3 * row + k] = used ? (uint32_t)added[k] : 0u;
 """
 BODIES = ("added_fixed", "added_general")
-"""Words that have others in them."""
+"""Placeholders whose text contains other placeholders."""
 
 
 def added_to(plan: Plan) -> Operand | None:
-    """The type of a tensor of values that a kernel adds to its sums."""
+    """The type of the values that a kernel adds to its sums."""
     return Fusion.of(plan.output).added
 
 
 def added_words(plan: Plan) -> dict[str, str]:
-    """The template's words about the residual, by name; those of a kernel without one are empty."""
+    """The template's texts about the residual, by name; empty for a kernel without one."""
     names = ("added_line", "host_residual", "usage_residual", "usage_device", "added_term", "added_and", "added_row",
              "added_argument", "added_fixed", "added_general", "launch_parameters", "launch_argument")  # fmt: skip
     operand = added_to(plan)

@@ -52,10 +52,10 @@ class Kernel:
     """
 
     plan: Plan
-    """What was decided before generating it."""
+    """Everything that was decided before generation."""
     reason: str = field(default="", compare=False, kw_only=True)
-    """Why :func:`subbyte.compile` chose it, or :func:`subbyte.build` where that took the user's own find; empty where
-    the caller did."""
+    """Why :func:`subbyte.compile` chose it, or :func:`subbyte.build` if that took the user's own find; empty if
+    the caller chose it."""
 
     @property
     def workload(self) -> ConvWorkload:
@@ -64,17 +64,17 @@ class Kernel:
 
     @property
     def config(self) -> Configuration:
-        """How it is scheduled: a configuration of its family."""
+        """The schedule: a configuration of its family."""
         return self.plan.config
 
     @property
     def key(self) -> str:
-        """The configuration in one word."""
+        """The configuration's key, such as ``wgp-tw7-tr2``."""
         return self.config.key
 
     @property
     def arch(self) -> str:
-        """The architecture it is built for, such as ``sm_90a``."""
+        """The architecture the kernel is built for, such as ``sm_90a``."""
         return self.plan.arch.name
 
     @property
@@ -84,7 +84,8 @@ class Kernel:
 
     @property
     def fusion(self) -> Fusion:
-        """What it does between sums and output, beside requantizing: pooling, a residual, sums that are kept."""
+        """What the kernel does between sums and output besides requantizing: pooling, adding a residual, keeping
+        sums."""
         return Fusion.of(self.output)
 
     @property
@@ -94,13 +95,13 @@ class Kernel:
 
     @property
     def parts(self) -> tuple[Kernel, ...]:
-        """The kernels that are launched one behind the other, each for a part of the batch: this one alone, but for
-        what :func:`subbyte.compile` computes by two launches."""
+        """The kernels launched one after the other, each for part of the batch: only this one, unless
+        :func:`subbyte.compile` split the batch into two launches."""
         return (self,)
 
     @cached_property
     def tir(self) -> str:
-        """The kernel in TVM TIRx script."""
+        """The kernel as TVM TIRx script."""
         return tir_text(self.plan)
 
     @cached_property
@@ -110,7 +111,7 @@ class Kernel:
 
     @cached_property
     def ptx(self) -> str:
-        """PTX of the CUDA text."""
+        """The PTX of the CUDA text."""
         return ptx_text(self.cuda, self.arch)
 
     @cached_property
@@ -129,22 +130,22 @@ class Kernel:
 
     @cached_property
     def sass(self) -> str:
-        """The machine code as text."""
+        """The machine code as SASS text."""
         return disassemble.sass(self.cubin)
 
     @property
     def instructions(self) -> Counter[str]:
-        """How often each machine instruction stands in the code."""
+        """How often each machine instruction occurs."""
         return disassemble.instruction_counts(self.sass)
 
     @checked
     def argument(self, name: str) -> Argument:
-        """The launch argument called ``name`` (A, Out, Prm, Wt). Raises InvalidInput with those there are."""
+        """The launch argument called ``name`` (A, Out, Prm, Wt). Raises InvalidInput that lists the existing ones."""
         named = {argument.name: argument for argument in self.launch.arguments}
         return named[one_of(name, "name", named)]
 
     def for_requantization(self, requant: Requantization | Thresholds | None) -> Kernel:
-        """This kernel, or its twin with the clip and the multiplication form that ``requant`` needs.
+        """This kernel, or its variant with the clip and the multiplication form that ``requant`` needs.
 
         Raises InvalidInput when ``requant`` is missing for an int4 output, or given for an int32 one.
         """
@@ -186,8 +187,8 @@ class Kernel:
         residual: NDArray[np.integer] | None = None,
     ) -> dict[str, NDArray[np.generic]]:  # fmt: skip
         """Input buffers by argument name: ``x`` [N,H,W,C] and ``w`` [K,R,S,C], values of the workload's types (int4:
-        int8, -8..7) or their :class:`~subbyte.numerics.PlaneWords` in any layout; ``residual``, where one is added,
-        sums int32 [N,P,Q,channels] or values int8 [N,P,Q,K]. Raises InvalidInput.
+        int8, -8..7) or their :class:`~subbyte.numerics.PlaneWords` in any layout; ``residual``, for a kernel that adds
+        one, is sums int32 [N,P,Q,channels] or values int8 [N,P,Q,K]. Raises InvalidInput.
         """
         types = self.workload.precision
         x, w = (operands.as_values(x, types.activations, "x"), operands.as_values(w, types.weights, "w"))
@@ -213,29 +214,30 @@ class Kernel:
     def constants(
         self, w: NDArray[np.int8], requant: Requantization | Thresholds | None = None
     ) -> dict[str, NDArray[np.generic]]:
-        """The words of the weights ``w`` [K,R,S,C] and of the parameters, by argument name: what stays from call to
-        call. Raises InvalidInput."""
+        """The words of the weights ``w`` [K,R,S,C] and of the parameters, by argument name: the inputs that stay the
+        same from call to call. Raises InvalidInput."""
         found: dict[str, NDArray[np.generic]] = {"Wt": operands.weight_words(self.argument("Wt"), self.workload, w)}
         if requant is not None:
             found["Prm"] = operands.parameter_words(self.argument("Prm"), self.workload, requant, w)
         return found
 
     def unpack(self, words: NDArray[np.generic]) -> NDArray[np.integer]:
-        """Output words as values of the output type (int4: int8) or int32 [N,P,Q,K], P and Q pooled."""
+        """Output words as values of the output type (int4: int8) or int32 [N,P,Q,K], with P and Q after pooling."""
         return operands.output_values(self.argument("Out"), self.workload, words, self.fusion.pool)
 
     def run(
         self, x: Array, w: object, requant: Requantization | Thresholds | None = None, device: str = "auto"
     ) -> Array:
         """Convolve: ``x`` int8 [N,H,W,C] with ``w`` int8 [K,R,S,C], values of the workload's types (int4: -8..7), on
-        ``device``: ``auto`` (a GPU this kernel fits, else the CPU), ``cuda:0`` or ``emulator``.
+        ``device``: ``auto`` (a GPU that this kernel fits, else the CPU), ``cuda:0`` or ``emulator``.
 
-        This is the checking path: every value is looked at, arrays on a GPU go through the host, and a kernel on a
-        GPU runs twice, on outputs that were poisoned, and is waited for. :meth:`on_device` does none of this.
+        This is the checked path: every value is validated, arrays on a GPU go through the host, and a kernel on a
+        GPU runs twice, on outputs filled with a poison value, and synchronizes. :meth:`on_device` does none of this.
 
-        Takes numpy, torch and CuPy arrays, of bit planes also :class:`~subbyte.numerics.PlaneWords`, and gives back
-        values of the output type (int4: int8) or int32 [N,P,Q,K] of x's kind. Raises InvalidInput for wrong
-        shapes, dtypes or values, MissingDependency when the device is not there, WrongResult when two runs differ.
+        Takes numpy, torch and CuPy arrays, for bit planes also :class:`~subbyte.numerics.PlaneWords`, and returns
+        values of the output type (int4: int8) or int32 [N,P,Q,K] as an array of x's library. Raises InvalidInput for
+        wrong shapes, dtypes or values, MissingDependency when the device does not exist, WrongResult when the two runs
+        differ.
         """
         from subbyte.kernel.execute import run
 
@@ -246,11 +248,11 @@ class Kernel:
         self, x: Array, w: object, requant: Requantization | Thresholds, residual: Array | None = None,
         device: str = "auto",
     ) -> LayerResult:  # fmt: skip
-        """A whole layer, for kernels that add a residual or keep their sums (``output="bipolar1+add64+keep"``): what
-        :meth:`run` gives and, where they are kept, the sums int32 [N,P,Q,K] with the residual added; else None.
+        """A whole layer, for kernels that add a residual or keep their sums (``output="bipolar1+add64+keep"``): returns
+        what :meth:`run` returns and, if they are kept, the sums int32 [N,P,Q,K] including the residual; else None.
 
-        ``residual`` is int32 [N,P*by,Q*by,channels] as ``fusion`` says. Raises InvalidInput, also for a residual with
-        which kept sums may exceed their bits, MissingDependency when the device is not there.
+        ``residual`` is int32 [N,P*by,Q*by,channels] as described by ``fusion``. Raises InvalidInput, also for a
+        residual that may push kept sums beyond their bits, and MissingDependency when the device does not exist.
         """
         from subbyte.kernel.execute import run_layer
 
@@ -260,12 +262,13 @@ class Kernel:
     def on_device(
         self, w: object, requant: Requantization | Thresholds | None = None, device: str = "cuda:0"
     ) -> DeviceLayer:
-        """This layer on a device, its weights int8 [K,R,S,C] and parameters placed there once, to be called with arrays
-        that lie there: torch, CuPy, JAX, or any with ``__dlpack__``. A call enqueues and returns at once.
+        """This layer on a device, with its weights int8 [K,R,S,C] and parameters placed there once, to be called with
+        arrays on that device: torch, CuPy, JAX, or any with ``__dlpack__``. A call enqueues its work and returns at
+        once.
 
-        ``device`` is ``cuda:0`` (or another number), ``auto``, or ``emulator`` for arrays of the host. Raises
-        InvalidInput for wrong shapes, dtypes or values, MissingDependency when the device is not there, Unsupported for
-        a kernel that adds a residual, which a :class:`Chain` does.
+        ``device`` is ``cuda:0`` (or another number), ``auto``, or ``emulator`` for arrays on the host. Raises
+        InvalidInput for wrong shapes, dtypes or values, MissingDependency when the device does not exist, Unsupported
+        for a kernel that adds a residual; use a :class:`Chain` for those.
         """
         from subbyte.kernel.placed import on_device
 
@@ -273,7 +276,7 @@ class Kernel:
 
     @checked
     def time(self, protocol: TimingProtocol | None = None, device: str = "auto", seed: int = 0) -> Timing:
-        """Time by CUDA-graph replay on random operands, after comparing every element with the reference.
+        """Time by CUDA-graph replay on random operands, after comparing every output element with the reference.
 
         Raises MissingDependency without a GPU, WrongResult on a mismatch.
         """
@@ -283,14 +286,15 @@ class Kernel:
 
     @checked
     def trace(self, blocks: tuple[int, ...] = (0,), seed: int = 0) -> EmulatorRun:
-        """Every load, store, shuffle and matrix instruction of some blocks, from the kernel's run on the CPU."""
+        """Every load, store, shuffle and matrix instruction of some blocks, recorded while the kernel runs on the
+        CPU."""
         from subbyte.kernel.execute import trace
 
         return trace(self, blocks, seed)
 
     @checked
     def export(self, folder: str | Path) -> list[Path]:
-        """Write cubin, launch data and a C header that a C++ program can use. Returns the files."""
+        """Write the cubin, launch data and a C header for use from C or C++. Returns the files."""
         from subbyte.kernel.export import export
 
         return export(self, Path(folder))
@@ -327,17 +331,16 @@ def build(
 ) -> Kernel:
     """Build a kernel: TIRx, CUDA text, machine code. No GPU is needed.
 
-    ``config`` is a configuration of any family, such as an MmaConfig; it defaults to the best one known of the family
-    whose kernels run on every architecture, or where that has none of one that covers the workload
-    (:func:`subbyte.compile` chooses among all): the user's own find, from ``store`` (default: the usual one), measured
-    on a GPU of this machine or on one called ``gpu``, else what comes with the package. ``output`` is the
-    workload's output type (``int4``, also without it) or ``int32``; kernels on bit planes also pool and add:
-    ``bipolar1+pool2``, ``bipolar1+add64+keep`` (:class:`subbyte.numerics.fusion.Fusion`). ``clip`` lies within the
-    output type. ``requant`` is
-    ``fixed`` (one multiplication) or ``general`` (any multiplier and shift). ``sparsity`` is that of the weights,
-    ``dense``, ``2:4`` or ``blocks:0.25``; ``condense`` asks for a kernel that finds zeros anywhere, where no
-    configuration is given. Raises InvalidInput for an unknown workload, architecture or sparsity, Unsupported with the
-    reason when the configuration cannot be built, BuildFailed.
+    ``config`` is a configuration of any family, such as an MmaConfig. The default is the best known one of the family
+    whose kernels run on every architecture, or if that does not cover the workload, of one that does
+    (:func:`subbyte.compile` chooses among all families): the user's own find from ``store`` (default: the usual one),
+    measured on a GPU of this machine or on the GPU named by ``gpu``, else the shipped one. ``output`` is the workload's
+    output type (``int4``, also the default) or ``int32``; kernels on bit planes can also pool and add:
+    ``bipolar1+pool2``, ``bipolar1+add64+keep`` (:class:`subbyte.numerics.fusion.Fusion`). ``clip`` is a range within
+    the output type. ``requant`` is ``fixed`` (one multiplication) or ``general`` (any multiplier and shift).
+    ``sparsity`` is that of the weights, ``dense``, ``2:4`` or ``blocks:0.25``; ``condense`` asks for a kernel that
+    finds zeros anywhere, if no configuration is given. Raises InvalidInput for an unknown workload, architecture or
+    sparsity, Unsupported with the reason when the configuration cannot be built, and BuildFailed.
     """
     from subbyte.kernel.default import default_configs, finding_configs, own_default
 
@@ -346,7 +349,7 @@ def build(
     usual = finding_configs if sparsity == FOUND else default_configs
     own = own_default(found, arch, output, store, gpu) if config is None and sparsity != FOUND else None
     if own is not None:
-        with suppress(BuildFailed, Unsupported):  # of another output than was measured
+        with suppress(BuildFailed, Unsupported):  # the find was measured with another output
             kernel = Kernel(make_plan(found, own[0], arch, output, clip, requant), reason=own[1])
             _ = kernel.cubin
             return kernel

@@ -1,4 +1,4 @@
-"""Weights with blocks of zeros between the shares of live blocks that were measured: one kernel takes any list."""
+"""Block-sparse weights with a fraction of live blocks between the measured ones: one kernel takes any live list."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from subbyte.workload import ConvWorkload
 from subbyte.workload.operand import BLOCKS
 
 Sides = dict[bool, tuple[float, Configuration]]
-"""Microseconds and configuration of the kernel that skips zeros (True) and of its dense twin."""
+"""Time in microseconds and configuration of the kernel that skips zeros (True) and of its dense twin."""
 
 
 def between_shares(
     workload: ConvWorkload, recorded: Mapping[str, Mapping[str, Any]]
 ) -> list[tuple[Configuration, str]]:
-    """Configurations for a share of live blocks that was not measured, the one expected faster first, each with what
-    was measured of it; none for other weights, or where no larger share was.
+    """Configurations for a fraction of live blocks that was not measured, the one expected to be faster first, each
+    with what was measured of it; none for other weights, or if no larger fraction was measured.
 
-    The kernel that skips zeros is the best one of the next larger share; its time is expected on the straight line
-    between that share and the next smaller one.
+    The kernel that skips zeros is the best one at the next larger fraction; its expected time is interpolated linearly
+    between that fraction and the next smaller one.
     """
     types = workload.precision
     percent = types.weights.live_percent
@@ -53,7 +53,7 @@ def between_shares(
 
 
 def _sides(entry: Mapping[str, Any]) -> Sides:
-    """Both sides of a record, where it has both."""
+    """Both sides of a record, if it has both."""
     several = [entry, *(one for one in entry.values() if isinstance(one, dict) and "microseconds" in one)]
     made = [(float(one["microseconds"]), config_from_dict(one["config"])) for one in several]
     return {config.skips_zeros: (time, config) for time, config in sorted(made, key=lambda one: -one[0])}

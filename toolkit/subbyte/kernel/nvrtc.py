@@ -1,7 +1,7 @@
 """CUDA text to cubin or PTX with NVRTC: no CUDA toolkit and no GPU needed.
 
 cuda-core holds the program and makes machine code; the version, and PTX, come from ``cuda.bindings``: cuda-core does
-not tell the first, and for PTX it asks the driver, which a machine without a GPU does not have.
+not expose the former, and for PTX it needs the driver, which a machine without a GPU does not have.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 OPTIONS = {
     "std": "c++17", "device_as_default_execution_space": True, "ptxas_options": "-v", "disable_warnings": True,
-    "no_cache": True,  # machine code from the compiler's own cache comes without a report
+    "no_cache": True,  # a hit in the compiler's own cache comes without a report
 }  # fmt: skip
-"""Options of every compilation, beside the architecture; part of the cache key."""
+"""Options of every compilation, besides the architecture; part of the cache key."""
 
 
 @cache
 def _library() -> ModuleType:
-    """The NVRTC bindings, once they, the library behind them and cuda-core have answered."""
+    """The NVRTC bindings, after checking that they, the library and cuda-core can be loaded."""
     try:
         import cuda.core  # noqa: F401
         from cuda.bindings import nvrtc
@@ -54,8 +54,8 @@ def compile_cubin(text: str, arch: str) -> tuple[bytes, str]:
 
 
 def compile_ptx(text: str, arch: str) -> str:
-    """The PTX that the machine code for ``arch`` is made from, without making that. Raises BuildFailed with the
-    compiler's log."""
+    """The PTX from which the machine code for ``arch`` is made, without making the machine code. Raises BuildFailed
+    with the compiler's log."""
     nvrtc = _library()
     program, options = _program(text, f"compute_{arch.removeprefix('sm_')}")
     try:
@@ -77,7 +77,7 @@ def compile_both(text: str, arch: str) -> tuple[bytes, str, str]:
         cubin = bytes(program.compile("cubin", logs=log).code)
         ptx = _text_of(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, nvrtc, program)
         return cubin, ptx, log.getvalue().rstrip("\0").strip()
-    except Exception as error:  # cuda-core has no public name for the class of what NVRTC refuses
+    except Exception as error:  # cuda-core has no public class for NVRTC's errors
         if "NVRTC_ERROR" not in str(error):
             raise
         reason = str(error).partition("compilation log:")[2].rstrip("\0").strip() or str(error)
@@ -87,7 +87,7 @@ def compile_both(text: str, arch: str) -> tuple[bytes, str, str]:
 
 
 def _program(text: str, arch: str) -> tuple[Program, list[bytes]]:
-    """A program that is not compiled yet, and the compiler's options for it."""
+    """A program before compilation, and the compiler options for it."""
     from cuda.core import Program, ProgramOptions
 
     options = ProgramOptions(name="kernel.cu", arch=arch, **OPTIONS)
@@ -102,7 +102,7 @@ def _text_of(
     size_of: Callable[[object], tuple[object, int]], get: Callable[[object, bytearray], tuple[object]],
     nvrtc: ModuleType, program: Program,
 ) -> str:  # fmt: skip
-    """A text that NVRTC holds of a program."""
+    """A text that NVRTC holds for a program."""
     status, size = size_of(program.handle)
     _check(nvrtc, status)
     data = bytearray(size)

@@ -1,4 +1,4 @@
-"""Callers' arrays to the words a kernel reads, and its words back to arrays: numpy only, no TVM, no GPU."""
+"""Callers' arrays to the words that a kernel reads, and its output words back to arrays: numpy only, no TVM, no GPU."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ from subbyte.workload.operand import Operand
 
 NHWCNC = "nhwcnc"
 FLOAT = "float"
-"""How the form of parameters in floating point begins."""
+"""Prefix of parameter layouts in floating point."""
 BESIDE, PLACE = "&", 64
-"""Between the forms of words that stand one behind the other in one argument, which several kernels read that compute a
-batch together; each has a multiple of so many words, with zeros behind it."""
+"""Separator between word layouts that are concatenated in one argument, for kernels that compute a batch together; each
+part is zero-padded to a multiple of this many words."""
 _BEGUN = re.compile(r"begun(\d+)most(\d+)$")
-"""That of sums which begin with a small number: the scale, and what they can begin with at most."""
+"""The layout for sums that start from a small number: the scale, and the largest starting value."""
 
 
 def as_values(given: Any, operand: Operand, name: str) -> Any:
-    """Callers' values as they are; those that bit planes hold, in whatever layout. Raises InvalidInput for planes of
+    """Callers' values, unpacked if they are bit planes in any layout. Raises InvalidInput for planes of
     another type."""
     if not isinstance(given, PlaneWords):
         return given
@@ -59,8 +59,8 @@ def as_values(given: Any, operand: Operand, name: str) -> Any:
 
 
 def layout_words(form: str, values: NDArray[Any], operand: Operand) -> NDArray[np.uint32]:
-    """Values [N,H,W,C] of a type in the layout and storage that a form names: ``nhwcnc``, ``nhwc``, and behind a point
-    how values are stored where that is not as their type says (``nhwcnc.planes``). Raises InvalidInput."""
+    """Values [N,H,W,C] of a type in the layout and storage that ``form`` names: ``nhwcnc`` or ``nhwc``, followed after
+    a dot by the storage if it is not the type's own (``nhwcnc.planes``). Raises InvalidInput."""
     if form == NB8R:
         return pack_planes(values, operand, NB8R).words
     if blocks := BlockForm.of(form):
@@ -72,7 +72,7 @@ def layout_words(form: str, values: NDArray[Any], operand: Operand) -> NDArray[n
 
 
 def _parts(form: str) -> tuple[str, str | None]:
-    """Layout, and storage where the form names one."""
+    """The layout, and the storage if ``form`` names one."""
     layout, _, stored = form.partition(".")
     return layout, stored if stored in storages() else None
 
@@ -80,13 +80,13 @@ def _parts(form: str) -> tuple[str, str | None]:
 def activation_words(argument: Argument, workload: ConvWorkload, x: NDArray[np.int8]) -> NDArray[np.uint32]:
     """Values [N,H,W,C] of the workload's type (int4: int8) as the words of argument ``A``.
 
-    Its form is that of :func:`layout_words`, or of int4 ready for the unpacked atom. Raises InvalidInput.
+    Its layout is one of :func:`layout_words`, or int4 prepared for the unpacked atom. Raises InvalidInput.
     """
     w, operand = workload, workload.precision.activations
     check_values(x, "x", operand, (w.n, w.h, w.w, w.c))
     words = layout_words(argument.form, x, operand)
     if "." in argument.form and _parts(argument.form)[1] is None:
-        # As the atom splits a word: even channels, then odd ones, each times 16.
+        # In the order in which the atom splits a word: even channels, then odd ones, each times 16.
         words = np.stack([words << np.uint32(4), words], axis=-1) & np.uint32(LOW_NIBBLES)
     return _sized(argument, words)
 
@@ -110,7 +110,7 @@ def _weights(form: str, w: NDArray[np.int8]) -> NDArray[np.uint32]:
 
 
 def _beside(parts: list[NDArray[Any]]) -> NDArray[Any]:
-    """Words one behind the other, each at its place; of one alone the words as they are."""
+    """Words concatenated, each part padded to its place; a single part is returned as it is."""
     if len(parts) == 1:
         return parts[0]
     return np.concatenate([np.pad(words.reshape(-1), (0, -words.size % PLACE)) for words in parts])
@@ -119,7 +119,7 @@ def _beside(parts: list[NDArray[Any]]) -> NDArray[Any]:
 def parameter_words(
     argument: Argument, workload: ConvWorkload, requant: Requantization | Thresholds, w: NDArray[np.int8]
 ) -> NDArray[np.int32]:
-    """The words of argument ``Prm`` beside the weights ``w`` [K,R,S,C]. Raises InvalidInput when the kernel's form
+    """The words of argument ``Prm``, given the weights ``w`` [K,R,S,C]. Raises InvalidInput when the kernel's layout
     cannot express ``requant``."""
     check_channels(requant, workload)
     forms = argument.form.split(BESIDE)
@@ -144,7 +144,7 @@ def _parameters(
 
 
 def check_channels(requant: Requantization | Thresholds | None, workload: ConvWorkload) -> None:
-    """Raise InvalidInput unless ``requant`` is a requantization of the workload's output channels, or thresholds."""
+    """Raise InvalidInput unless ``requant`` is a requantization, or thresholds, for the workload's output channels."""
     if not isinstance(requant, Requantization | Thresholds):
         raise InvalidInput(f"requant is {shown(requant)}: expected a Requantization, such as Requantization.from_scale")
     if requant.channels != workload.k:
@@ -154,21 +154,22 @@ def check_channels(requant: Requantization | Thresholds | None, workload: ConvWo
 
 
 def begun_most(form: str) -> int | None:
-    """What sums can begin with at most in a form in which they begin with a small number; None for other forms."""
+    """The largest value that sums can start from, for layouts in which they start from a small number; None for
+    others."""
     begun = _BEGUN.match(form)
     return int(begun[2]) if begun else None
 
 
 def on_line(workload: ConvWorkload, thresholds: Thresholds) -> bool:
-    """Whether one multiplication gives the codes of these thresholds, for every sum of the layer."""
+    """Whether a single multiplication gives the codes of these thresholds, for every possible sum of the layer."""
     return threshold_words(thresholds, thresholds.channels, LINE_SCALE_LOG2, accumulator_bound(workload)) is not None
 
 
 def fast_words(form: str, workload: ConvWorkload, requant: Requantization) -> NDArray[np.int32] | None:
-    """The parameter words of a form with one multiplication (``fixed8``, ``fixed0``, ``float8``, ``begun4most193548``);
-    None where the form is not exact for ``requant``."""
+    """The parameter words of a layout with one multiplication (``fixed8``, ``fixed0``, ``float8``,
+    ``begun4most193548``); None if the layout is not exact for ``requant``."""
     padded = workload.padded_filters
-    # Counted in products of int4 values: of other types a sum is as large as that of more or fewer of them.
+    # Counted in products of int4 values: a sum of other types is as large as that of more or fewer such products.
     terms = ceil_div(accumulator_bound(workload), LARGEST_PRODUCT)
     if begun := _BEGUN.match(form):
         return begun_words(requant, padded, int(begun[1]), terms, int(begun[2]))
@@ -178,7 +179,7 @@ def fast_words(form: str, workload: ConvWorkload, requant: Requantization) -> ND
 
 
 def output_values(argument: Argument, workload: ConvWorkload, words: NDArray[Any], pool: int = 1) -> NDArray[Any]:
-    """The words of argument ``Out`` as values of the output type (int4: int8) or int32 [N,P,Q,K], padding cropped;
+    """The words of argument ``Out`` as values of the output type (int4: int8) or int32 [N,P,Q,K], without padding;
     rows and columns divided by ``pool``."""
     w, operand = workload, workload.precision.output
     rows, columns = w.p // pool, w.q // pool
@@ -203,7 +204,7 @@ def output_values(argument: Argument, workload: ConvWorkload, words: NDArray[Any
 
 def residual_words(argument: Argument, workload: ConvWorkload, fusion: Fusion, sums: NDArray[Any]) -> Words:
     """Sums int32 [N,P*by,Q*by,channels] of an earlier layer as the words of argument ``Res``. Raises InvalidInput, also
-    where they and this layer's sums together may exceed the bits in which these are kept."""
+    if adding them to this layer's sums may exceed the bits in which the result is kept."""
     w, by = workload, fusion.residual_pool
     given = check_array(sums, "residual", np.int32, (w.n, w.p * by, w.q * by, fusion.residual))
     most = int(np.abs(given.astype(np.int64)).max(initial=0)) + accumulator_bound(w)
@@ -214,7 +215,7 @@ def residual_words(argument: Argument, workload: ConvWorkload, fusion: Fusion, s
 
 
 def added_words(argument: Argument, workload: ConvWorkload, operand: Operand, values: NDArray[Any]) -> Words:
-    """Values [N,P,Q,K] of a type that are added, as the words of argument ``Res``. Raises InvalidInput."""
+    """Values [N,P,Q,K] of a type to be added, as the words of argument ``Res``. Raises InvalidInput."""
     w = workload
     check_values(values, "residual", operand, (w.n, w.p, w.q, w.k))
     return _sized(argument, layout_words(argument.form, values, operand))

@@ -1,4 +1,5 @@
-"""What the user's own searches found, where it may be taken: on the GPU it was measured on, as the text that it was."""
+"""The user's own finds, taken only on the GPU they were measured on and with the kernel text they were measured
+with."""
 
 from __future__ import annotations
 
@@ -12,8 +13,10 @@ from typing import Any, NamedTuple
 
 from subbyte.device.arch import Arch
 from subbyte.errors import MissingDependency, SubbyteError
+from subbyte.families.base import Plan
+from subbyte.families.launches import SplitConfig
 from subbyte.families.registry import family_of, is_configuration
-from subbyte.kernel.build import cuda_text, generator, make_plan
+from subbyte.kernel.build import cuda_text, generator, part_plans
 from subbyte.numerics.fusion import SEPARATOR
 from subbyte.records.describe import now
 from subbyte.records.own import OwnRecord, of_result
@@ -24,19 +27,21 @@ from subbyte.workload import ConvWorkload
 
 AGAIN = "measure again with tries=16"
 MOST_SAID = 2
-"""Records that a reason names of those that are not taken."""
+"""How many of the records that are not taken a reason mentions."""
 Path = str | os.PathLike[str]
 
 
 class Own(NamedTuple):
-    """Records to take, the fastest first, and a sentence part for each that stands in the store and is not taken."""
+    """Records to take, the fastest first, and a sentence part for each that stands in the store and is not taken.
+    ``two`` are those of a batch as more than one launch."""
 
     taken: tuple[OwnRecord, ...] = ()
     left: tuple[str, ...] = ()
+    two: tuple[OwnRecord, ...] = ()
 
     @property
     def left_text(self) -> str:
-        """The sentence parts as the end of a reason."""
+        """These clauses as the end of a reason."""
         more = len(self.left) - MOST_SAID
         said = [*self.left[:MOST_SAID], *([f"{more} more"] if more > 0 else [])]
         return f"; not taken from your own store: {'; '.join(said)}" if said else ""
@@ -45,11 +50,11 @@ class Own(NamedTuple):
 def own_records(
     workload: ConvWorkload, arch: Arch, output: str | None = None, store: Path | None = None, gpu: str | None = None
 ) -> Own:
-    """What the user's own store holds of a workload: to be taken is what was measured and verified on a GPU of this
-    machine (or on one called ``gpu``) with the kernel text that is generated today.
+    """The user's own records of a workload. Those to take were measured and verified on a GPU of this
+    machine (or on the GPU named by ``gpu``) with the kernel text that is generated today.
 
-    Of an output nobody measured, those of the workload's own output type count, unless something is fused into it.
-    Raises what :meth:`Store.rows` raises for a ``store`` that was named; of the usual one that is a warning.
+    For an output that was never measured, records of the workload's own output type are used, unless the output fuses
+    something. Raises what :meth:`Store.rows` raises for a given ``store``; for the default one that becomes a warning.
     """
     try:
         rows = _rows(workload, arch, store)
@@ -65,29 +70,34 @@ def own_records(
     if not found:
         return Own()
     here = {gpu} if gpu is not None else gpu_names(arch.name)
-    taken, left = [], []
+    taken: list[OwnRecord] = []
+    two: list[OwnRecord] = []
+    left = []
     for one in sorted(found, key=lambda record: record.microseconds):
         reason = _not_taken(one, workload, arch, here)
         if reason is None:
-            taken.append(one)
+            (two if one.launches else taken).append(one)
         else:
             left.append(reason)
-    return Own(tuple(taken), tuple(left))
+    return Own(tuple(taken), tuple(left), tuple(two))
 
 
 def reason_of(record: OwnRecord) -> str:
-    """Why a kernel is taken that is the user's own find."""
+    """Why a kernel from the user's own finds is taken."""
     how = "compile(tries=)" if record.source == "tries" else f"a search of {record.trials} trials"
     spread = (record.high - record.low) / record.microseconds
     driver = f", driver {record.driver}" if record.driver else ""
+    what = f"{record.family} family"
+    if isinstance(config := record.configuration, SplitConfig):
+        what = f"two launches, of {' and '.join(map(str, config.images))} images"
     return (
-        f"{record.family} family, your own record ({record.microseconds:.2f} us, spread {spread:.1%}, on {record.gpu}"
+        f"{what}, your own record ({record.microseconds:.2f} us, spread {spread:.1%}, on {record.gpu}"
         f"{driver}, {record.day} UTC, by {how})"
     )
 
 
 def gpu_names(arch: str) -> set[str]:
-    """The names of this machine's GPUs of an architecture; none where there is no driver."""
+    """The names of this machine's GPUs of an architecture; empty without a driver."""
     from subbyte.gpu.driver import detect
 
     try:
@@ -97,17 +107,17 @@ def gpu_names(arch: str) -> set[str]:
 
 
 def beaten(record: OwnRecord, microseconds: float | None, device: str | None) -> bool:
-    """Whether what comes with the package was faster on a GPU of the same name than the user's own find: a short search
+    """Whether the shipped kernel was faster than the user's own find on a GPU of the same name: a short search
     must not make a layer slower."""
     return microseconds is not None and device == record.gpu and microseconds < record.low
 
 
 class Memory:
-    """Writes what one search finds into the user's own store, each new best as soon as it is told.
+    """Writes the finds of one search to the user's own store, each new best as soon as it is reported.
 
-    Whatever keeps it from writing costs a warning and never a result. Results of anything but a GPU (``runner`` of the
-    device is not ``cuda``) are not written, nor are kernels that are not ours. ``least`` microseconds were reached
-    before: by the text of that day, which whoever measured it has stored.
+    A failure to write causes a warning and never loses a result. Results not measured on a GPU (the device's ``runner``
+    is not ``cuda``) and kernels of other libraries are not written. ``least`` is the best time in microseconds reached
+    earlier, with the text of that day; whoever measured it has stored it.
     """
 
     def __init__(
@@ -119,12 +129,12 @@ class Memory:
         self.search = uuid.uuid4().hex
         self.least = float("inf")
         self.seen: set[Configuration] = set()
-        """Configurations that were verified by this search itself, and not by one that it goes on with."""
+        """Configurations verified by this search itself, not by an earlier search that it resumes."""
         self._store = store
         self._failed = False
 
     def told(self, config: Configuration, result: Result, device: Mapping[str, Any], trials: int) -> None:
-        """Keep a result if it is a time on a GPU, better than those before."""
+        """Store a result if it is a time on a GPU and better than those before."""
         if isinstance(result, Measured):
             if result.verified:
                 self.seen.add(config)
@@ -133,13 +143,15 @@ class Memory:
                 self._keep(config, result, device, trials)
 
     def settle(self, config: Configuration, times: Sequence[float], device: Mapping[str, Any], trials: int) -> None:
-        """Keep a configuration that was told in place of what was kept before: these are its times beside others."""
+        """Store this configuration in place of the best one so far: ``times`` come from re-measuring it beside
+        others."""
         if config in self.seen and times:
             self._keep(config, Measured(median(times), tuple(times), verified=True), device, trials)
 
     def _keep(self, config: Configuration, result: Measured, device: Mapping[str, Any], trials: int) -> None:
         known = {**device, **result.device}
-        if known.get("runner") != "cuda" or not is_configuration(config) or self._failed:
+        ours = isinstance(config, SplitConfig) or is_configuration(config)
+        if known.get("runner") != "cuda" or not ours or self._failed:
             return
         try:
             path = store_path(self._store)
@@ -155,11 +167,11 @@ class Memory:
             warnings.warn(said, stacklevel=4)
 
     def _record(self, config: Configuration, result: Measured, device: Mapping[str, Any], trials: int) -> OwnRecord:
-        plan = make_plan(self.workload, config, self.arch, self.output, None, "fixed")
-        family = family_of(config).name
+        plans = part_plans(self.workload, config, self.arch, self.output, None, "fixed")
+        families = _families(plans)
         return of_result(
-            self.workload.spec, plan.output, self.arch, config, result, device, family=family, trials=trials,
-            generator=generator(family), text=_digest(cuda_text(plan)), source=self.source, measured=now(),
+            self.workload.spec, plans[0].output, self.arch, config, result, device, family="+".join(families),
+            trials=trials, generator=generator(*families), text=_digest(plans), source=self.source, measured=now(),
             log=self.log, search=self.search,
         )  # fmt: skip
 
@@ -170,7 +182,7 @@ def _rows(workload: ConvWorkload, arch: Arch, store: Path | None) -> list[OwnRec
 
 
 def _not_taken(record: OwnRecord, workload: ConvWorkload, arch: Arch, here: set[str]) -> str | None:
-    """Why a record is not to be taken, and what to do; None when it is."""
+    """Why a record is not taken, and what to do about it; None if it is taken."""
     what = f"{record.config}, {record.microseconds:.2f} us on {record.gpu} of {record.day} UTC"
     if not record.verified:
         return f"{what}, was not verified ({AGAIN})"
@@ -178,15 +190,20 @@ def _not_taken(record: OwnRecord, workload: ConvWorkload, arch: Arch, here: set[
         named = f"gpu={record.gpu!r} (--gpu {record.gpu!r}) takes it"
         return f"{what}, which is not {' or '.join(sorted(here)) or 'a GPU of this machine'} ({named})"
     try:
-        plan = make_plan(workload, record.configuration, arch, record.output, None, "fixed")
-        family = family_of(plan.config).name
+        plans = part_plans(workload, record.configuration, arch, record.output, None, "fixed")
         # The same generator gives the same text; another one may, and only the text itself can tell.
-        if record.generator == generator(family) or _digest(cuda_text(plan)) == record.text:
+        if record.generator == generator(*_families(plans)) or _digest(plans) == record.text:
             return None
     except SubbyteError as error:
         return f"{what}, cannot be built by this version: {error}"
     return f"{what}, is of another kernel text, by generator {record.generator} ({AGAIN})"
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def _families(plans: Sequence[Plan]) -> list[str]:
+    """The families of the kernels of some launches, each once."""
+    return list(dict.fromkeys(family_of(one.config).name for one in plans))
+
+
+def _digest(plans: Sequence[Plan]) -> str:
+    """Of the kernel texts of all launches."""
+    return hashlib.sha256("\n".join(map(cuda_text, plans)).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Where launches go: a GPU, or the emulator on arrays of the host. Both take addresses, so one code runs on either."""
+"""Where launches go: a GPU, or the emulator on host arrays. Both take addresses, so the same code runs on either."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from subbyte.kernel.execute import EMULATOR, resolve_device
 
 Run = Callable[[Sequence[int], int, bool], None]
 """Enqueues one launch: the addresses of its arguments, the handle of a stream, and whether it may begin before the
-launch ahead of it has ended."""
+preceding launch has ended."""
 
 
 class Program(Protocol):
-    """What can be launched: a kernel, a conversion, or either read from a file."""
+    """Anything that can be launched: a kernel, a conversion, or either loaded from a file."""
 
     @property
     def launch(self) -> Launch:
@@ -39,27 +39,27 @@ class Program(Protocol):
 
 
 class Place(Protocol):
-    """A device that programs are loaded on."""
+    """A device onto which programs are loaded."""
 
     ordinal: int
-    """The GPU's number, :data:`subbyte.gpu.seen.HOST` for the emulator."""
+    """The GPU's number, or :data:`subbyte.gpu.seen.HOST` for the emulator."""
 
     def load(self, program: Program) -> Run:
-        """Make a program ready to run. Raises CudaError for one that does not fit the device."""
+        """Make a program ready to run. Raises CudaError if it does not fit the device."""
         ...
 
     def keep(self, words: NDArray[Any]) -> tuple[int, object]:
-        """A copy of words that stays on the device: its address, and what owns it."""
+        """Copy words to the device to stay there: returns the address, and the object that owns the memory."""
         ...
 
 
 class EmulatorPlace:
-    """The CPU: kernels run in the emulator, on memory of the host; there are no streams."""
+    """The CPU: kernels run in the emulator on host memory; there are no streams."""
 
     ordinal = HOST
 
     def load(self, program: Program) -> Run:
-        """Its text runs when called, and has ended when that returns."""
+        """Calls run the program's text and return when it has ended."""
         from subbyte.emulator import run_cuda
 
         launch = program.launch
@@ -72,7 +72,7 @@ class EmulatorPlace:
         return run
 
     def keep(self, words: NDArray[Any]) -> tuple[int, object]:
-        """A copy in memory of the host."""
+        """A copy in host memory."""
         kept = np.array(words, order="C")
         return kept.ctypes.data, kept
 
@@ -87,7 +87,7 @@ class GpuPlace:
         self.device = open_device(ordinal)
 
     def load(self, program: Program) -> Run:
-        """Its machine code is loaded now, and stays."""
+        """Load the machine code now; it stays loaded."""
         from subbyte.gpu.loaded import LoadedLaunch
 
         cubin = program.cubin
@@ -95,21 +95,21 @@ class GpuPlace:
             return LoadedLaunch(self.device, cubin, program.launch).quick()
 
     def keep(self, words: NDArray[Any]) -> tuple[int, object]:
-        """A copy in memory of the GPU, complete when this returns."""
+        """A copy in GPU memory, complete on return."""
         with self.device.unmoved():
             buffer = _Owned(self.device.upload(np.ascontiguousarray(words)))
         return buffer.held.pointer, buffer
 
 
 class _Owned:
-    """Device memory that is freed with its last user."""
+    """Device memory that is freed with its last reference."""
 
     def __init__(self, held: Any) -> None:
         self.held = held
 
     def __del__(self) -> None:
-        with suppress(Exception), self.held.device.unmoved():  # of a driver that has ended before us, too
-            self.held.device.activate()  # the thread that drops it may have no context, and the driver needs one
+        with suppress(Exception), self.held.device.unmoved():  # the driver may have been shut down before this object
+            self.held.device.activate()  # dropped by a thread that may have no current context
             self.held.free()
 
 
@@ -117,7 +117,7 @@ _places: dict[int, Place] = {HOST: EmulatorPlace()}
 
 
 def place_at(ordinal: int) -> Place:
-    """The place of a GPU's number, opened once."""
+    """The place of a GPU by its number, opened once."""
     found = _places.get(ordinal)
     if found is None:
         found = _places[ordinal] = GpuPlace(ordinal)
@@ -125,12 +125,12 @@ def place_at(ordinal: int) -> Place:
 
 
 def place_for(device: str, arch: str) -> Place:
-    """The place that a device's name means, for programs of an architecture. Raises InvalidInput, MissingDependency."""
+    """The place for a device name and programs of an architecture. Raises InvalidInput, MissingDependency."""
     name = resolve_device(device, arch)
     return place_at(HOST if name == EMULATOR else int(name.partition(":")[2]))
 
 
 def _memory(address: int, dtype: str, count: int) -> NDArray[Any]:
-    """``count`` bytes of the host at an address, as they are."""
+    """A view of ``count`` bytes of host memory at an address."""
     held = (ctypes.c_uint8 * count).from_address(address)
     return np.frombuffer(memoryview(held), np.uint8).view(np.dtype(dtype))

@@ -1,4 +1,4 @@
-"""From built kernels and their operands to layers on a device."""
+"""Built kernels and their operands to layers on a device."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def on_device(kernel: Kernel, w: object, requant: Requantization | Thresholds | 
 
 
 def held(kernel: Any, w: NDArray[np.int8] | None, requant: Requantization | Thresholds | None) -> dict[str, Any]:
-    """The words of a layer of a chain that stay; one that pools has none."""
+    """The resident words of a layer in a chain; none for a pooling layer."""
     return {} if w is None else kernel.constants(w, requant)
 
 
@@ -49,12 +49,12 @@ def chain_links(chain: Chain) -> list[Link]:
 
 
 def placed(kernels: Sequence[Kernel | PoolKernel], links: Sequence[Link], device: str) -> DeviceLayer:
-    """Layers on a device. Raises InvalidInput, MissingDependency."""
+    """Place layers on a device. Raises InvalidInput, MissingDependency."""
     return DeviceLayer(links, place_for(device, kernels[0].arch), ends_of(kernels[0], kernels[-1]))
 
 
 def ends_of(first: Kernel | PoolKernel, last: Kernel | PoolKernel) -> Ends:
-    """What goes into the first of some kernels and comes out of the last, and the conversions on either side."""
+    """The input of the first kernel and the output of the last, with the conversions at both ends."""
     into, out = first.workload, last.workload
     pool = last.fusion.pool
     takes, returns = (into.n, into.h, into.w, into.c), (out.n, out.p // pool, out.q // pool, out.k)
@@ -69,5 +69,5 @@ def ends_of(first: Kernel | PoolKernel, last: Kernel | PoolKernel) -> Ends:
 
 
 def converted(types: Precision) -> bool:
-    """Whether kernels multiply a layer's codes whole, so that values of its types are converted on the device."""
+    """Whether kernels multiply a layer's codes as whole integers, so that the device converts values of its types."""
     return types.weights in BYTE_WEIGHTS and convertible(types.activations) and convertible(types.output)

@@ -1,4 +1,4 @@
-"""Which cubins are the same program: equal machine code, constants and registers, whatever else the file says."""
+"""Which cubins are the same program: equal machine code, constants and registers, whatever else the file contains."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Iterator
 _HEADER = struct.Struct("<16x2HI3QI6H")
 _SECTION = struct.Struct("<2I4Q2I2Q")
 _ONLY_A_SIZE = 8
-"""Section type of what takes no room in the file, such as shared memory (ELF's SHT_NOBITS)."""
+"""Section type for data that takes no space in the file, such as shared memory (ELF's SHT_NOBITS)."""
 _CODE = (b".text", b".nv.constant", b".nv.shared", b".rodata")
 
 
 def program_digest(cubin: bytes) -> str:
-    """Hexadecimal digest of what a cubin executes: the sections of code, constants and shared memory, and the number
-    of registers, which an ELF file of this kind keeps in the code section's header. Anything else is taken whole."""
+    """Hexadecimal digest of what a cubin executes: the sections of code, constants and shared memory, and the number of
+    registers, which such an ELF file keeps in the code section's header. A file of another format is digested whole."""
     digest = hashlib.sha256()
     sections = list(_sections(cubin))
     for name, info, length, content in sections or [(b"", 0, len(cubin), cubin)]:
@@ -24,7 +24,7 @@ def program_digest(cubin: bytes) -> str:
 
 
 def _sections(cubin: bytes) -> Iterator[tuple[bytes, int, int, bytes]]:
-    """Name, register field, size and content of the sections that matter; none for what is no 64-bit ELF file."""
+    """Name, register field, size and content of the relevant sections; empty unless it is a 64-bit ELF file."""
     if cubin[:5] != b"\x7fELF\x02" or len(cubin) < _HEADER.size:
         return
     fields = _HEADER.unpack_from(cubin)

@@ -1,7 +1,7 @@
 """Configurations that were measured and found best, shipped with the package together with their CUDA text.
 
 One file per workload and architecture in ``recommended/``: the configuration, its measured time with its origin, and
-the generated text, so that these kernels can be built and run even where TVM cannot be installed any more.
+the generated text, so that these kernels can be built and run even if TVM can no longer be installed.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Recommendation:
     cuda: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Plain data, ready for JSON."""
         return {**self.__dict__, "config": self.config.to_dict()}
 
 
 @cache
 def recommendation(spec: str, arch: str) -> Recommendation | None:
-    """What is recommended for a workload's spec on an architecture, None when nothing was measured."""
+    """The recommendation for a workload's spec on an architecture; None if nothing was measured."""
     path = path_of(spec, arch)
     if not path.is_file():
         return None
@@ -49,7 +49,7 @@ def recommendation(spec: str, arch: str) -> Recommendation | None:
 
 
 def recommended_text(plan: Plan) -> str | None:
-    """The kept CUDA text of a plan, None when the plan is not a recommended one with an int4 output."""
+    """The stored CUDA text of a plan; None unless the plan is a recommended one with an int4 output."""
     found = recommendation(plan.workload.spec, plan.arch.name)
     standard = family_of(plan.config).plan(plan.workload, plan.config, plan.arch)
     return found.cuda if found is not None and found.config == plan.config and plan == standard else None
@@ -64,5 +64,5 @@ def save(workload: ConvWorkload, found: Recommendation) -> Path:
 
 
 def path_of(spec: str, arch: str) -> Path:
-    """Where the recommendation of a workload and architecture is kept."""
+    """The file of the recommendation for a workload and architecture."""
     return FOLDER / f"{slug(spec)}-{arch}.json"

@@ -1,4 +1,4 @@
-"""Layers that :func:`subbyte.conv2d` keeps on a GPU for arrays that lie there."""
+"""Layers that :func:`subbyte.conv2d` keeps on a GPU for arrays that are there."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from subbyte.workload import ConvWorkload
 
 
 class _Resident(NamedTuple):
-    """A layer that stays, what it was asked for with, and its weights, which are compared whole: a digest of them would
-    take longer."""
+    """A resident layer, the request it was made for, and its weights, which are compared element by element: computing
+    a digest would take longer."""
 
     key: tuple[Any, ...]
     weights: bytes
@@ -32,14 +32,14 @@ class _Resident(NamedTuple):
 
 
 KEPT = 32
-"""Layers whose weights stay on a GPU."""
+"""How many layers' weights stay on GPUs."""
 _kernels: dict[tuple[Any, ...], Kernel] = {}
 _layers: list[_Resident] = []
-"""Those that stay, the one used last at the end."""
+"""The resident layers, most recently used last."""
 
 
 def gpu_of(x: Any, device: str, arch: str | None) -> GpuInfo | None:
-    """The GPU that an array lies on, where kernels exist for it and the caller does not ask for another place."""
+    """The GPU that holds an array, if kernels exist for it and the caller does not ask for another device."""
     if device == EMULATOR:
         return None
     ordinal = gpu_number(x)
@@ -53,9 +53,9 @@ def resident_layer(
     workload: ConvWorkload, w: Any, requant: Requantization | Thresholds | None, gpu: GpuInfo,
     config: Configuration | None, output: str,
 ) -> DeviceLayer | None:  # fmt: skip
-    """A layer with these weights on a GPU, from before or placed there now: the kernel is that of ``config``, else the
-    one that :func:`subbyte.compile` takes. None where values of its types are not converted on the device. Raises what
-    that and :meth:`Kernel.on_device` raise."""
+    """A layer with these weights on a GPU, either resident already or placed there now: the kernel is that of
+    ``config``, else the one that :func:`subbyte.compile` takes. None if values of its types cannot be converted on the
+    device. Raises what these and :meth:`Kernel.on_device` raise."""
     host, _ = to_host(w, "w")
     key = (workload, config, output, gpu.ordinal, gpu.arch, host.dtype, host.shape, _requant_key(requant))
     weights = host.tobytes()
@@ -84,7 +84,7 @@ def _kernel(workload: ConvWorkload, gpu: GpuInfo, config: Configuration | None, 
 
 @cache
 def _gpus() -> tuple[GpuInfo, ...]:
-    """Asked for once: a driver answers dozens of questions for it."""
+    """Queried once: each query makes dozens of driver calls."""
     return tuple(detect())
 
 

@@ -1,4 +1,4 @@
-"""What a compiled kernel takes of a multiprocessor, read from the compiler's own report."""
+"""The resources that a compiled kernel uses on a multiprocessor, read from the compiler's own report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from subbyte.errors import BuildFailed
 class Resources:
     """Per thread: ``registers`` (32-bit), ``stack_bytes`` and spill bytes of local memory. ``shared_bytes`` per block.
 
-    ``blocks_per_sm`` is how many blocks one multiprocessor holds at a time, ``occupancy`` the share of its threads.
+    ``blocks_per_sm`` is the number of resident blocks on a multiprocessor, ``occupancy`` the fraction of its threads in
+    use.
     """
 
     registers: int
@@ -28,7 +29,7 @@ class Resources:
 
     @property
     def local_bytes(self) -> int:
-        """Bytes of local memory touched: a kernel worth offering has none."""
+        """Bytes of local memory used; good kernels use none."""
         return self.stack_bytes + self.spill_store_bytes + self.spill_load_bytes
 
     def to_dict(self) -> dict[str, Any]:
@@ -37,7 +38,7 @@ class Resources:
 
 
 def read_resources(log: str, arch: Arch, threads: int, shared_bytes: int) -> Resources:
-    """Resources from the report of ``ptxas -v``. Raises BuildFailed when it has another shape than known."""
+    """Resources from the report of ``ptxas -v``. Raises BuildFailed when the report has an unknown format."""
     used = re.search(r"Used (\d+) registers", log)
     local = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", log)
     if not used or not local:
@@ -51,9 +52,9 @@ def read_resources(log: str, arch: Arch, threads: int, shared_bytes: int) -> Res
 
 
 def _blocks_per_sm(arch: Arch, registers: int, threads: int, shared_bytes: int) -> int:
-    """Resident blocks (CUDA C++ Programming Guide, "Multiprocessor Level"): registers go by 256 per warp and lie in
-    four equal parts, one for each warp scheduler; each block costs 1 KiB of shared memory for the system on sm_80 and
-    later."""
+    """Resident blocks (CUDA C++ Programming Guide, "Multiprocessor Level"): registers are allocated in units of 256 per
+    warp and divided into four equal parts, one per warp scheduler; on sm_80 and later the system reserves 1 KiB of
+    shared memory per block."""
     per_warp = -(-registers * 32 // 256) * 256
     by_registers = arch.registers_per_sm // 4 // per_warp * 4 // (threads // 32)
     reserved = 1024 if arch.async_copy else 0

@@ -1,7 +1,7 @@
-"""Chains in a file: machine code, launches, forms, weights and parameters, to run where neither TVM nor a compiler is.
+"""Chains in a file: machine code, launches, layouts, weights and parameters, to run without TVM and without a compiler.
 
-One file in the safetensors format. Its metadata hold ``format``, ``schema``, ``chain`` (JSON: what each layer is, which
-launch it has, what goes in and comes out, a SHA-256 of every array) and ``sha256``, that of ``chain``.
+One file in the safetensors format. Its metadata hold ``format``, ``schema``, ``chain`` (JSON: the kind and launch of
+each layer, inputs and outputs, a SHA-256 of every array) and ``sha256``, the hash of ``chain``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LARGEST_TEXT = 64 << 20
 
 @dataclass(frozen=True, eq=False)
 class SavedProgram:
-    """A kernel or conversion from a file."""
+    """A kernel or conversion loaded from a file."""
 
     launch: Launch
     cubin: bytes
@@ -48,7 +48,7 @@ class SavedProgram:
 
     @property
     def cuda(self) -> str:
-        """Its CUDA text. Raises MissingDependency where the file has none."""
+        """Its CUDA text. Raises MissingDependency if the file contains none."""
         if self.text is None:
             raise MissingDependency(
                 "this chain was saved without CUDA texts, so the emulator cannot run it: save it with texts=True, or "
@@ -60,8 +60,8 @@ class SavedProgram:
 
 @dataclass(frozen=True, eq=False)
 class SavedChain:
-    """A chain from a file, for GPUs of architecture ``arch``. ``layers`` says what each is: workload, configuration,
-    output."""
+    """A chain loaded from a file, for GPUs of architecture ``arch``. ``layers`` describes each layer: workload,
+    configuration, output."""
 
     arch: str
     layers: tuple[Mapping[str, str], ...]
@@ -70,13 +70,13 @@ class SavedChain:
 
     def on_device(self, device: str = "cuda:0") -> DeviceLayer:
         """The chain on a device, as :meth:`Chain.on_device`: ``cuda:0``, ``auto`` or ``emulator``. Raises
-        MissingDependency for a GPU that is not there or of another architecture."""
+        MissingDependency for a GPU that does not exist or has another architecture."""
         return DeviceLayer(self.links, place_for(device, self.arch), self.ends)
 
     @checked
     def run(self, x: NDArray[np.int8], device: str = "auto") -> NDArray[np.integer]:
-        """All layers on ``x`` int8 [N,H,W,C] of the host, every value looked at; int8 or int32 [N,P,Q,K]. ``device`` as
-        for :meth:`Kernel.run`. Raises InvalidInput, MissingDependency."""
+        """Run all layers on ``x`` int8 [N,H,W,C] on the host, each value of which is checked; returns int8 or int32
+        [N,P,Q,K]. ``device`` as for :meth:`Kernel.run`. Raises InvalidInput, MissingDependency."""
         first, last = (workload_named(self.layers[end]["workload"]) for end in (0, -1))
         into, out = self.links[0].program.launch, self.links[-1].program.launch
         words = operands.activation_words(_argument(into, "A"), first, x)
@@ -128,10 +128,10 @@ def save_chain(chain: Chain, path: str | Path, texts: bool = True) -> Path:
 
 @checked
 def load_chain(path: str | Path) -> SavedChain:
-    """A chain that :meth:`Chain.save` wrote, to run where TVM is not installed.
+    """Load a chain that :meth:`Chain.save` wrote; it runs without TVM.
 
     A file holds machine code: load only what you trust. Raises InvalidInput for a file that cannot be read,
-    BrokenRecord for one that is damaged, cut, no chain, or of another schema.
+    BrokenRecord for one that is damaged, truncated, not a chain, or of another schema.
     """
     what = f"chain {path}"
     try:

@@ -1,4 +1,4 @@
-"""A batch as two launches: two kernels, each for a part of the images, in place of one."""
+"""A batch as two launches: two kernels, each for part of the images, instead of one."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from subbyte.device.arch import Arch
 from subbyte.device.atoms import Atom
 from subbyte.device.joined_text import joined
 from subbyte.device.launch import Argument, Launch, Part
-from subbyte.errors import InvalidInput, SubbyteError, Unsupported
+from subbyte.errors import SubbyteError, Unsupported
 from subbyte.families.base import Plan, Way
-from subbyte.families.registry import config_from_key, family_of
+from subbyte.families.launches import SplitConfig
+from subbyte.families.registry import family_of
 from subbyte.html import table
-from subbyte.kernel.build import compiled, make_plan
+from subbyte.kernel.build import compiled, part_plans
 from subbyte.kernel.kernel import Kernel
 from subbyte.kernel.operands import BESIDE, PLACE
 from subbyte.kernel.resources import Resources
@@ -30,42 +31,21 @@ from subbyte.workload import ConvWorkload
 from subbyte.workload.conv import BATCH_GROUP
 
 FORMS = ("nhwcnc", "nhwc")
-"""Of words whose outermost place is the group of images: a part of the batch is a part of the words."""
+"""Layouts whose outermost dimension is the group of images: part of the batch is part of the words."""
 SHARED = ("A", "Out")
-"""Arguments of which each kernel has a part."""
+"""Arguments of which each kernel gets a slice."""
 JOINED = ("Wt", "Prm")
-"""Arguments that each kernel has in a form of its own: they stand one behind the other."""
+"""Arguments that each kernel has in its own layout; they are concatenated."""
 GAIN = 0.03
-"""By how much two launches have to be expected to be faster than one."""
+"""The minimum expected gain of two launches over one."""
 MOST = 2
-"""Ways to divide a batch of which the kernels are built and compared."""
-
-
-@dataclass(frozen=True)
-class SplitConfig(Configuration):
-    """The configurations of kernels that compute a batch together; of no family, and with no knobs of its own."""
-
-    images: tuple[int, ...]
-    configs: tuple[Configuration, ...]
-
-    def __post_init__(self) -> None:
-        """There is no knob to check."""
-
-    @property
-    def key(self) -> str:
-        """Such as ``256:wgp-tw7-tr2+16:wgp-tw8-tr1``."""
-        return "+".join(f"{n}:{one.key}" for n, one in zip(self.images, self.configs, strict=True))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Images and configuration of each."""
-        pairs = zip(self.images, self.configs, strict=True)
-        return {"parts": [{"images": n, "config": one.to_dict()} for n, one in pairs]}
+"""How many ways to split a batch are built and compared."""
 
 
 @dataclass(frozen=True)
 class SplitPlan:
-    """The plans of kernels that compute ``workload`` together, with what a plan is asked for; where there is one answer
-    alone, that of the first, which computes the most."""
+    """The plans of kernels that compute ``workload`` together, with the interface of a plan. Properties with a single
+    value are those of the first kernel, which computes the most images."""
 
     workload: ConvWorkload
     plans: tuple[Plan, ...]
@@ -77,17 +57,17 @@ class SplitPlan:
 
     @property
     def arch(self) -> Arch:
-        """What they are built for."""
+        """The architecture they are built for."""
         return self.plans[0].arch
 
     @property
     def output(self) -> str:
-        """What they give."""
+        """Their output type."""
         return self.plans[0].output
 
     @property
     def clip(self) -> tuple[int, int]:
-        """Least and largest value of a requantized output."""
+        """Smallest and largest value of a requantized output."""
         return self.plans[0].clip
 
     @property
@@ -97,7 +77,7 @@ class SplitPlan:
 
     @property
     def parameter_form(self) -> str:
-        """Form of the requantization parameters."""
+        """Layout of the requantization parameters."""
         return self.plans[0].parameter_form
 
     @property
@@ -107,27 +87,27 @@ class SplitPlan:
 
     @property
     def tile(self) -> tuple[int, int]:
-        """Rows and columns of output pixels of a block."""
+        """Rows and columns of output pixels per block."""
         return self.plans[0].tile
 
     @property
     def columns(self) -> int:
-        """Output channels of a block."""
+        """Output channels per block."""
         return self.plans[0].columns
 
     @property
     def layout(self) -> str:
-        """Of activations and outputs in memory."""
+        """Layout of activations and outputs in memory."""
         return self.plans[0].layout
 
     @property
     def shared_bytes(self) -> int:
-        """Dynamic shared memory of a block in bytes, at most."""
+        """Dynamic shared memory of a block in bytes, the largest of the kernels."""
         return max(one.shared_bytes for one in self.plans)
 
     @cached_property
     def launch(self) -> Launch:
-        """Their launches, one behind the other on the same arguments."""
+        """Their launches, one after the other with the same arguments."""
         launches = [one.launch for one in self.plans]
         arguments, begins = [], []
         for same in zip(*(one.arguments for one in launches), strict=True):
@@ -151,9 +131,9 @@ class SplitPlan:
 
 @dataclass(frozen=True)
 class SplitKernel(Kernel):
-    """Kernels that compute a batch together, launched one behind the other: for whoever calls it one kernel.
+    """Kernels that compute a batch together, launched one after the other; callers use it like a single kernel.
 
-    Words in and out are those of the whole batch, ``Wt`` and ``Prm`` hold what each kernel reads, one behind the other.
+    Input and output words are those of the whole batch; ``Wt`` and ``Prm`` concatenate what each kernel reads.
     Made by :func:`subbyte.compile`; :attr:`parts` are the kernels, to read, trace and export.
     """
 
@@ -161,47 +141,47 @@ class SplitKernel(Kernel):
 
     @staticmethod
     def joining(workload: ConvWorkload, parts: Sequence[Kernel], reason: str = "") -> SplitKernel:
-        """Of the kernels for all images, in order. Raises Unsupported for kernels that cannot stand beside each
-        other."""
+        """Combine kernels that together cover all images, in order. Raises Unsupported for kernels that cannot be
+        combined."""
         if why := why_not(workload, parts):
             raise Unsupported(f"{workload} as {' + '.join(str(one.workload.n) for one in parts)} images: {why}")
         return SplitKernel(SplitPlan(workload, tuple(one.plan for one in parts)), tuple(parts), reason=reason)
 
     @property
     def parts(self) -> tuple[Kernel, ...]:
-        """The kernels, in the order of their launches."""
+        """The kernels, in launch order."""
         return self.of
 
     @cached_property
     def cuda(self) -> str:
-        """The CUDA texts of all, behind each other."""
+        """The CUDA texts of all kernels, concatenated."""
         pairs = zip(self.launch.parts, self.of, strict=True)
         return joined([re.sub(rf"\b{one.launch.entry}\b", part.launch.entry, one.cuda) for part, one in pairs])
 
     @cached_property
     def tir(self) -> str:
-        """The TIRx scripts of all, behind each other."""
+        """The TIRx scripts of all kernels, concatenated."""
         return "\n\n".join(one.tir for one in self.of)
 
     @cached_property
     def _machine_code(self) -> tuple[bytes, Resources]:
-        every = [one.resources for one in self.of]  # each built, and found without a fault
+        every = [one.resources for one in self.of]  # each is built, without a fault
         most = {name: max(getattr(one, name) for one in every) for name in every[0].to_dict()}
         fewest = {name: min(getattr(one, name) for one in every) for name in ("blocks_per_sm", "occupancy")}
         return compiled(self.cuda, self.arch)[0], Resources(**{**most, **fewest})
 
     @property
     def resources(self) -> Resources:
-        """Of each figure the one of the kernel that takes the most."""
+        """For each figure, that of the kernel that needs the most."""
         return self._machine_code[1]
 
     def for_requantization(self, requant: Requantization | Thresholds | None) -> Kernel:
-        """This kernel, or its twin with the forms that ``requant`` needs. Raises InvalidInput."""
+        """This kernel, or its variant with the layouts that ``requant`` needs. Raises InvalidInput."""
         fitting = tuple(one.for_requantization(requant) for one in self.of)
         return self if fitting == self.of else SplitKernel.joining(self.workload, fitting, self.reason)
 
     def export(self, folder: str | Path) -> list[Path]:
-        """Raises Unsupported: a header is written for one launch."""
+        """Raises Unsupported: a header describes a single launch."""
         raise Unsupported(
             f"{self.workload.label} is {len(self.of)} launches, and a C header starts one: export each of "
             "kernel.parts, and give each its images"
@@ -223,25 +203,18 @@ class SplitKernel(Kernel):
 def split_plan(workload: ConvWorkload, key: str, arch: Arch) -> SplitPlan:
     """The plan of the kernels that a key names (:attr:`SplitConfig.key`), with the usual output. Raises InvalidInput
     for another text."""
-    plans = []
-    for part in key.split("+"):
-        images, _, config = part.partition(":")
-        if not images.isdigit() or not config:
-            raise InvalidInput(f"{key!r} names no kernels with their images, such as 256:KEY+16:KEY")
-        of = replace(workload, n=int(images), name="")
-        plans.append(make_plan(of, config_from_key(config), arch, None, None, "fixed"))
-    return SplitPlan(workload, tuple(plans))
+    return SplitPlan(workload, tuple(part_plans(workload, SplitConfig.of_key(key), arch, None, None, "fixed")))
 
 
 class Built(NamedTuple):
-    """A kernel with its recorded time, None where nobody measured it."""
+    """A kernel with its recorded time, None if it was never measured."""
 
     kernel: Kernel
     recorded: float | None
 
     @property
     def microseconds(self) -> float | None:
-        """The recorded time, else what its family expects; None of a family that expects none."""
+        """The recorded time, else its family's estimate; None if the family makes none."""
         if self.recorded is not None:
             return self.recorded
         plan = self.kernel.plan
@@ -250,7 +223,7 @@ class Built(NamedTuple):
 
 
 def why_not(workload: ConvWorkload, parts: Sequence[Kernel]) -> str | None:
-    """Why kernels cannot compute a workload together, None when they can."""
+    """Why these kernels cannot compute a workload together; None if they can."""
     if any(one.workload.n % BATCH_GROUP for one in parts[:-1]):
         return f"each part but the last has a multiple of {BATCH_GROUP} images"
     if any(replace(one.workload, n=workload.n, name="") != replace(workload, name="") for one in parts) or (
@@ -272,8 +245,8 @@ def why_not(workload: ConvWorkload, parts: Sequence[Kernel]) -> str | None:
 
 
 def ways_ahead(workload: ConvWorkload, config: Configuration, arch: Arch, fused: bool = False) -> tuple[Way, ...]:
-    """Ways to compute a batch by more than one launch that are expected to be faster by ``GAIN`` than a kernel of one
-    that nobody measured, the fastest first. None where something is ``fused`` into it, or nothing is expected of it."""
+    """Ways to split a batch into several launches that are expected to beat a single kernel that was never measured by
+    at least ``GAIN``, fastest first. Empty if something is ``fused`` into the kernel, or if it has no estimate."""
     family = family_of(config)
     ways = () if fused else family.launches(workload, arch)
     whole = family.expected(workload, config, arch) if ways else None
@@ -281,10 +254,10 @@ def ways_ahead(workload: ConvWorkload, config: Configuration, arch: Arch, fused:
 
 
 def in_parts(one: Built, built: Callable[[ConvWorkload], Built]) -> SplitKernel | None:
-    """Two launches in place of a kernel, where they are expected to be faster; None where they are not. ``built`` makes
-    the kernel of a part.
+    """Two launches instead of one kernel if they are expected to be faster, else None. ``built`` makes the kernel of a
+    part.
 
-    A kernel whose time was recorded stays: what is expected of parts is not weighed against that.
+    A kernel with a recorded time is never replaced: estimates of parts are not compared with a measurement.
     """
     kernel, plan, whole = one.kernel, one.kernel.plan, one.microseconds
     if one.recorded is not None or whole is None:
@@ -298,7 +271,7 @@ def in_parts(one: Built, built: Callable[[ConvWorkload], Built]) -> SplitKernel 
                 reason = _reason(whole, parts, times)
                 best = SplitKernel.joining(kernel.workload, [part.kernel for part in parts], reason)
                 most = sum(times)
-        except SubbyteError:  # a part that cannot be built, or not beside the other
+        except SubbyteError:  # a part that cannot be built, or cannot be combined with the other
             continue
     return best
 

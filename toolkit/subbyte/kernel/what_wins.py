@@ -1,4 +1,4 @@
-"""What to say of kernels on bit planes where wider operands hold the same values and take less time."""
+"""The note added to kernels on bit planes when wider operands hold the same values and take less time."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from subbyte.workload.operand import Operand
 from subbyte.workload.precision import INT4
 
 MANY = 5
-"""Pairs of planes from which on kernels on wider operands were faster in the product of 4096 x 4096 x 4096 that was
-measured in 15 precisions on an H200 (benchmarks/notes/bits_papers.md, A5). Small products cross later."""
+"""With at least this many pairs of planes, kernels on wider operands were faster in the 4096 x 4096 x 4096 product
+measured in 15 precisions on an H200 (benchmarks/notes/bits_papers.md, A5). Small products cross over later."""
 BYTES = ("s8.", "u8.")
-"""How the names of instructions begin that multiply values whole."""
+"""Name prefixes of the instructions that multiply whole values."""
 RECORDED_ON = "sm_90a"
-"""The architecture that the recorded times are of."""
+"""The architecture of the recorded times."""
 
 
 def what_wins(plan: Plan, arch: Arch, recorded: Mapping[str, Mapping[str, Any]]) -> str:
-    """Where kernels on bit planes are not the fastest way to these sums: what is, or is expected to be, by the fastest
-    measured configurations of workloads."""
+    """If kernels on bit planes are not the fastest way to these sums, which way is, or is expected to be, judging by
+    the fastest measured configurations of workloads."""
     workload, types = plan.workload, plan.workload.precision
     if four_bits_alone(workload) is None or arch.name != RECORDED_ON:
         return ""

@@ -1,7 +1,7 @@
-"""What of a bundle is to be measured here: while it is still being built, and beside other measuring processes.
+"""Which part of a bundle this process measures, while the bundle may still be growing and others measure the rest.
 
-Kernels are shared out by the digest of their program, so that those with equal machine code come to one process, which
-measures them once.
+Kernels are distributed by the digest of their program, so that those with equal machine code go to the same process,
+which measures them once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Share:
 
     @classmethod
     def parse(cls, text: str, growing: Callable[[], bool]) -> Share:
-        """From ``"2/8"``: the third of eight parts. Raises InvalidInput."""
+        """Parse ``"2/8"``: the third of eight parts. Raises InvalidInput."""
         first, slash, second = text.partition("/")
         number, parts = natural(first), natural(second)
         if not slash or number is None or parts is None or number >= parts:
@@ -43,18 +43,18 @@ class Share:
         return cls(number, parts, growing)
 
     def holds(self, entry: Mapping[str, Any]) -> bool:
-        """Whether this entry is of this part."""
+        """Whether this entry belongs to this part."""
         name = str(entry.get("program") or entry["index"])
         return sum(name.encode()) % self.parts == self.number if self.parts > 1 else True
 
     def entries(self, folder: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
-        """Entries of this part, in the order they were built, until the bundle no longer grows."""
+        """Entries of this part, in the order they were built, until the bundle stops growing."""
         from subbyte.records.manifest import MANIFEST
 
         rest, first = b"", True
         with open(Path(folder) / MANIFEST, "rb") as file:
             while True:
-                growing = self.growing()  # asked before reading: what was written until then is read
+                growing = self.growing()  # checked before reading, so that everything written until then is read
                 *lines, rest = (rest + file.read()).split(b"\n")
                 for line in lines[first:]:
                     entry = _entry(line, folder)
@@ -68,7 +68,7 @@ class Share:
 
 
 class Arriving(msgspec.Struct, frozen=True):
-    """What of an entry says whose it is; the rest is looked at by whoever measures it."""
+    """The fields of an entry that decide which part it belongs to; the process that measures it reads the rest."""
 
     index: Count
     program: Name = ""
@@ -82,7 +82,7 @@ def _entry(line: bytes, folder: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def input_is_open() -> bool:
-    """Whether standard input is still held open: whoever started this process closes it when all is built, and the
-    system does when that process is gone."""
+    """Whether standard input is still open: the process that started this one closes it when everything is built, and
+    the system does when that process is gone."""
     ready, _, _ = select.select([sys.stdin.fileno()], [], [], 0)
     return not ready or bool(os.read(sys.stdin.fileno(), 4096))

@@ -1,7 +1,7 @@
 """cuDNN on the same workload, timed the same way: what a user gets without this toolkit.
 
-Through PyTorch (channels-last, ``torch.backends.cudnn.benchmark``); :mod:`subbyte.measure.cudnn_graph` does the same
-through cuDNN's graph API. The operands are the int4 values of the case, so the answers can be compared with the exact
+This module uses PyTorch (channels-last, ``torch.backends.cudnn.benchmark``); :mod:`subbyte.measure.cudnn_graph` uses
+cuDNN's graph API. The operands are the int4 values of the case, so the answers can be compared with the exact
 reference.
 """
 
@@ -20,14 +20,14 @@ from subbyte.gpu.timing import Timing, TimingProtocol, time_launch
 from subbyte.measure.case import Case
 
 TOLERANCE = {"float16": 1e-3, "bfloat16": 8e-3, "float8_e4m3fn": 5e-2}
-"""Largest accepted ``norm(y - exact) / norm(exact)``: the rounding of the output, which is stored in that type."""
+"""Largest accepted ``norm(y - exact) / norm(exact)``: the rounding error of an output stored in that type."""
 
 
 @dataclass(frozen=True)
 class PlanCounts:
-    """What a search among the plans of a library did: ``offered`` plans, of ``distinct`` names; of these ``tried``
-    (built, run, compared), of which ``failed``; ``cut`` were not reached when time was over. The rest was not asked
-    for."""
+    """What a search among the plans of a library did: ``offered`` plans with ``distinct`` names; of these ``tried``
+    (built, run, compared), of which ``failed``; ``cut`` were not reached within the time limit. The rest was not
+    requested."""
 
     offered: int
     distinct: int
@@ -44,8 +44,8 @@ class PlanCounts:
 class BaselineResult:
     """One way to run the convolution in cuDNN. ``error`` is relative (0.0 = equal), ``plans`` says how many ran.
 
-    ``ranking`` are the fastest plans with their quick times in microseconds, where several were tried; ``counts`` what
-    the search knows of how many there were, None where the library chooses by itself.
+    ``ranking`` holds the fastest plans with their quick times in microseconds, if several were tried; ``counts`` what
+    the search knows about the number of plans, None if the library chooses by itself.
     """
 
     side: str
@@ -62,7 +62,7 @@ class BaselineResult:
 class TorchDevice:
     """The parts of a :class:`~subbyte.gpu.device.CudaDevice` that timing needs, on PyTorch's streams and graphs.
 
-    ``turn`` is held while something runs on the GPU: a lock, where several processes share it.
+    ``turn`` is held while something runs on the GPU: a lock, if several processes share it.
     """
 
     def __init__(self, info: GpuInfo) -> None:
@@ -75,7 +75,7 @@ class TorchDevice:
         self._exact: tuple[Case, Any] | None = None
 
     def exact(self, case: Case) -> Any:
-        """The exact sums of the case as float64 [N,P,Q,K] on the device; those of one case are kept."""
+        """The exact sums of the case as float64 [N,P,Q,K] on the device; those of the latest case are kept."""
         if self._exact is None or self._exact[0] is not case:
             self._exact = None
             self._exact = (case, self.torch.from_numpy(case.accumulators).to(self._where).double())
@@ -97,7 +97,7 @@ class TorchDevice:
         return self._flush
 
     def flush_l2(self) -> None:
-        """Enqueue the overwriting of the buffer."""
+        """Enqueue overwriting the buffer."""
         self.flush_buffer().zero_()
 
     @contextmanager
@@ -111,7 +111,7 @@ class TorchDevice:
         graph.reset()
 
     def elapsed_us(self, work: Callable[[], None], timeout_s: float = 0.0) -> float:
-        """Microseconds the device needs for what ``work`` enqueues."""
+        """Time in microseconds that the device needs for what ``work`` enqueues."""
         start, stop = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
         work()
@@ -134,12 +134,12 @@ def load_torch() -> Any:
 
 
 def load_frontend() -> Any:
-    """cuDNN's graph API. Raises MissingDependency naming why it cannot be used."""
+    """cuDNN's graph API. Raises MissingDependency with the reason why it cannot be used."""
     try:
         import cudnn  # type: ignore[import-not-found,unused-ignore]
 
         cudnn.backend_version()
-    except Exception as error:  # it loads shared libraries, whose failures come in many classes
+    except Exception as error:  # it loads shared libraries, which fail with many exception classes
         raise MissingDependency(
             f"cuDNN's graph API cannot be used ({str(error)[:200]}): pip install nvidia-cudnn-frontend"
         ) from None
@@ -158,11 +158,12 @@ def versions() -> dict[str, str]:
 
 
 def operands(case: Case, dtype: Any, where: str, multiple: int = 1) -> tuple[Any, Any]:
-    """x [N,C,H,W] and w [K,C,R,S] of the case on the device, channels last; C is filled up with zeros to a multiple."""
+    """x [N,C,H,W] and w [K,C,R,S] of the case on the device, channels last; C is zero-padded to a multiple."""
     torch = load_torch()
     missing = -case.workload.c % multiple
     padded = (np.pad(a, ((0, 0), (0, 0), (0, 0), (0, missing))) if missing else a for a in (case.x, case.w))
-    # An NHWC array seen as NCHW is channels-last already. Float8 is made from float16: not every version takes int8.
+    # An NHWC array viewed as NCHW is channels-last already. Float8 is made from float16: not every version converts
+    # int8.
     moved = (torch.from_numpy(np.ascontiguousarray(a)).to(where) for a in padded)
     if "float8" in str(dtype):
         moved = (a.to(torch.float16) for a in moved)
@@ -171,7 +172,8 @@ def operands(case: Case, dtype: Any, where: str, multiple: int = 1) -> tuple[Any
 
 
 def through_torch(case: Case, device: TorchDevice, dtype: str, protocol: TimingProtocol) -> BaselineResult:
-    """``conv2d`` in ``float16`` or ``bfloat16``. Raises WrongResult when the answer is off, RuntimeError of PyTorch."""
+    """``conv2d`` in ``float16`` or ``bfloat16``. Raises WrongResult when the result is off, and PyTorch's
+    RuntimeError."""
     torch = device.torch
     torch.backends.cudnn.benchmark = True
     wl = case.workload
@@ -191,6 +193,6 @@ def relative_error(got: Any, wanted: Any, dtype: str, tolerance: float = 0.0) ->
     """``norm(got - wanted) / norm(wanted)`` of two float64 arrays. Raises WrongResult beyond the type's tolerance."""
     error = float(((got - wanted) ** 2).sum() / (wanted**2).sum()) ** 0.5
     allowed = max(tolerance, TOLERANCE[dtype])
-    if not error <= allowed:  # also refuses NaN
+    if not error <= allowed:  # also rejects NaN
         raise WrongResult(f"relative error {error:.2g} of {dtype}: more than {allowed:.0e}")
     return error

@@ -1,4 +1,4 @@
-"""From times at several densities to the density from which dense is faster, with its interval."""
+"""From times at several densities to the density above which dense is faster, with its interval."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 
 DRAWS = 1000
 LEAST = 1e-6
-"""Densities below count as this one where logarithms are taken."""
+"""Smaller densities are raised to this one before taking logarithms."""
 
 
 def crossing(densities: Sequence[float], gains: Sequence[float]) -> float | None:
-    """The density at which a gain (dense time over the other's) is 1: between two neighbours of which one lies above
-    and one below, straight in logarithms; the sparsest such place. None where all lie on one side."""
+    """The density at which a gain (dense time over the other's) is 1: interpolated linearly in logarithms between two
+    neighbouring densities with gains above and below 1; the sparsest such point. None if all gains are on one side."""
     points = sorted(zip(densities, gains, strict=True))
     for (low, above), (high, below) in pairwise(points):
         if above >= 1 > below:
@@ -28,8 +28,8 @@ def crossing(densities: Sequence[float], gains: Sequence[float]) -> float | None
 
 
 def break_even(record: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Of the fastest skipping and the fastest dense side at every density: the density below which skipping pays, with
-    the 95 % interval of a bootstrap over the rounds. ``value`` is None where one side wins everywhere, and ``always``
+    """The density below which skipping pays, from the fastest skipping and the fastest dense side at every density,
+    with the 95 % interval of a bootstrap over the rounds. ``value`` is None if one side always wins, and ``always``
     says which. None for a record without both sides."""
     rows = [row for row in record["rows"] if "sides" in row]
     pairs = []

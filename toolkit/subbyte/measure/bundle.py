@@ -2,9 +2,9 @@
 
 ``python -m subbyte.measure.bundle FOLDER OUT.jsonl`` verifies and times every kernel of the bundle and appends one
 line for each (see :mod:`subbyte.records.measurements`), after a header
-with the workload, the space, the GPU and the protocol. An interrupted measurement goes on where it stopped. The
-measuring runs in a child process: when a kernel hangs or takes the process down, its line says so and a new child
-goes on with the next kernel.
+with the workload, the space, the GPU and the protocol. An interrupted measurement can be resumed. The
+measuring runs in a child process: if a kernel hangs or kills the process, its line says so and a new child
+continues with the next kernel.
 """
 
 from __future__ import annotations
@@ -34,14 +34,15 @@ from subbyte.records.result import Failed, Result, result_from_dict
 
 __all__ = ["BundleMeasurement", "main", "measure_bundle", "read_measurements", "read_results", "to_landscape"]
 DEVICE_LOST = 75
-"""Exit status of a child whose GPU context is beyond repair: a new child can go on."""
+"""Exit status of a child whose GPU context cannot be recovered: a new child can continue."""
 
 
 @dataclass(frozen=True)
 class BundleMeasurement:
-    """What was done: lines in the file that ``measured`` and ``failed`` (in all), ``kept`` of an earlier run.
+    """What was done: lines in the file that ``measured`` and ``failed`` (total), and those ``kept`` from an earlier
+    run.
 
-    ``lost`` says that the GPU can no longer be used by this process and ``remaining`` kernels were not tried.
+    ``lost`` says that this process can no longer use the GPU and ``remaining`` kernels were not tried.
     """
 
     path: str
@@ -72,13 +73,12 @@ def measure_bundle(
 ) -> BundleMeasurement:
     """Verify and time every kernel of the bundle in ``folder``, in this process; results are appended to ``out``.
 
-    Kernels of the same program are measured once. ``indices`` restricts it, or ``share`` does: a part of a bundle that
-    may still grow; what the files ``known`` hold is then left out, and its programs are not measured again.
-    ``progress(done, total, index, result)`` is called after each. With ``evaluator``, which
-    stays the caller's, its device, protocol and operands are used instead: bundles of one workload can then be measured
-    in turns. Raises InvalidInput (no bundle, ``out`` belongs to another bundle, or the bundle was built for another
-    architecture or workload), BrokenRecord (a damaged file), MissingDependency (no GPU, or another process measures on
-    it).
+    Kernels of the same program are measured once. ``indices`` restricts the kernels, and so does ``share``: a part of a
+    bundle that may still grow; kernels and programs with results in the files ``known`` are then skipped.
+    ``progress(done, total, index, result)`` is called after each. With ``evaluator``, which the caller keeps, its
+    device, protocol and operands are used instead, so that bundles of one workload can be measured in turn. Raises
+    InvalidInput (no bundle, ``out`` belongs to another bundle, or the bundle was built for another architecture or
+    workload), BrokenRecord (a damaged file), MissingDependency (no GPU, or another process measures on it).
     """
     from subbyte.records.describe import workload_from_dict
     from subbyte.records.manifest import read_manifest
@@ -132,7 +132,7 @@ def _measure_one(
     judge: Evaluator, folder: str | os.PathLike[str], entry: Mapping[str, Any], done: Results, file: IO[str],
     marker: Path,
 ) -> tuple[int, Result]:  # fmt: skip
-    """Measure one entry, or give it the result of the same program, and write its line."""
+    """Measure one entry, or give it the result of an equal program, and write its line."""
     from subbyte.records.describe import to_line
 
     index, program = entry["index"], entry.get("program", "")
@@ -165,12 +165,12 @@ def _evaluate(evaluator: Evaluator, folder: Path, entry: Mapping[str, Any]) -> R
 
 
 def _line(index: int, result: Result) -> dict[str, Any]:
-    """One line. The device stands in the header."""
+    """One line. The device is in the header."""
     return {"index": index, **{key: value for key, value in result.to_dict().items() if key != "device"}}
 
 
 def _open_results(out: Path, manifest: dict[str, Any], gpu: CudaDevice, how: TimingProtocol, seed: int) -> Results:
-    """Results of an earlier run; writes the header of a new file and cuts a half-written last line off."""
+    """Results of an earlier run; writes the header of a new file and truncates a half-written last line."""
     from subbyte.records.describe import to_line
     from subbyte.records.landscape import make_header
 
@@ -197,12 +197,12 @@ def _open_results(out: Path, manifest: dict[str, Any], gpu: CudaDevice, how: Tim
 
 
 def _marker(out: str | os.PathLike[str]) -> Path:
-    """The file that names the kernel being measured, for when the process dies."""
+    """The file that names the kernel being measured, in case the process dies."""
     return Path(f"{os.fspath(out)}.running")
 
 
 def _record_death(out: str, status: int) -> bool:
-    """After a child died: make the kernel it was measuring a failed line. False when it died before any kernel."""
+    """After a child died, write a failed line for the kernel it was measuring. False if it died before any kernel."""
     marker = _marker(out)
     if not marker.exists():
         return False
@@ -216,7 +216,7 @@ def _record_death(out: str, status: int) -> bool:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """``python -m subbyte.measure.bundle``; exit status as of the command line (0 done, 2 bad input, 3 no GPU)."""
+    """``python -m subbyte.measure.bundle``; exit status as for the command line (0 done, 2 bad input, 3 no GPU)."""
     about = "Verify and time every kernel of a bundle on this GPU."
     parser = argparse.ArgumentParser(prog="python -m subbyte.measure.bundle", description=about)
     parser.add_argument("folder", help="bundle written by `subbyte landscape record --build-only`")
@@ -272,11 +272,11 @@ def _child(args: argparse.Namespace) -> int:
     )  # fmt: skip
     print(json.dumps(report.to_dict()), flush=True)
     if report.lost and (report.remaining or share is not None):
-        os._exit(DEVICE_LOST)  # an ordinary exit would wait for the kernel that hangs
+        os._exit(DEVICE_LOST)  # an ordinary exit would wait for the hanging kernel
     return 0
 
 
 if __name__ == "__main__":
     status = main()
     sys.stdout.flush()
-    os._exit(status)  # not through the interpreter's exit handlers: a lost context must not hold the process back
+    os._exit(status)  # skips the interpreter's exit handlers: a lost context must not block the exit

@@ -1,7 +1,7 @@
-"""One workload to verify and time kernels on: random operands over the range of their types, the exact answer.
+"""One workload to verify and time kernels on: random operands over the range of their types, and the exact result.
 
-Everything is computed once and kept: the operands in each layout a kernel asks for, on the host and on the device,
-and the expected output, also packed, so that a right answer is recognised by comparing words.
+Everything is computed once and kept: the operands in each layout that a kernel needs, on the host and on the device,
+and the expected output, also packed, so that a correct output is recognised by comparing words.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ class Case:
         return self.requant.apply(self.accumulators)
 
     def operand(self, argument: Argument) -> NDArray[Any]:
-        """The words of a kernel's input, in the form the argument names. Raises InvalidInput when they do not fit."""
+        """The words of a kernel's input, in the layout that the argument names. Raises InvalidInput when they do not
+        fit."""
         key = (argument.name, argument.form)
         if key not in self._operands:
             if argument.name == "A":
@@ -90,7 +91,8 @@ class Case:
         return words
 
     def check(self, output: NDArray[Any], argument: Argument) -> CheckReport:
-        """Every true element of a kernel's output (as it came, flat) against the reference. Raises InvalidInput."""
+        """Compare every element of a kernel's output (raw, flat; padding excluded) with the reference. Raises
+        InvalidInput."""
         if output.dtype == np.int32:
             return compare(operands.output_values(argument, self.workload, output), self.accumulators)
         key = ("expected", argument.form)
@@ -106,7 +108,7 @@ class Case:
 class Evaluator:
     """Verifies and times kernels of one case on one device; every failure becomes a value.
 
-    ``watch`` is shared by evaluators of one device, so that a clock that fell between two workloads is noticed too.
+    ``watch`` is shared by evaluators of one device, so that a clock drop between two workloads is noticed too.
     """
 
     def __init__(
@@ -122,7 +124,7 @@ class Evaluator:
     def evaluate(self, cubin: bytes, launch: Launch) -> Result:
         """Load, run twice on poisoned outputs, compare every element, time. Never raises for a candidate.
 
-        After a crash the device's context is made anew; when that fails, or after a hang, ``device.lost`` is set and
+        After a crash the device's context is recreated; if that fails, or after a hang, ``device.lost`` is set and
         every later candidate fails too.
         """
         started = time.monotonic()
@@ -133,12 +135,12 @@ class Evaluator:
             result = Failed(error.kind, self._after(error))
         except WrongResult as error:
             result = Failed("wrong", str(error))
-        except (SubbyteError, ValueError) as error:  # ValueError: a launch record with forms unknown here
+        except (SubbyteError, ValueError) as error:  # ValueError: a launch record with layouts unknown here
             result = Failed("launch", str(error))
         return replace(result, seconds={"measure": round(time.monotonic() - started, 4)})
 
     def interleave(self, kernels: Sequence[tuple[bytes, Launch]], rounds: int, seed: int = 0) -> list[list[float]]:
-        """Time kernels side by side, in ``rounds`` of a random order: microseconds by kernel and round, L2 hot.
+        """Time kernels against each other, in ``rounds`` of a random order: microseconds by kernel and round, L2 hot.
 
         The outputs are not compared again. Raises CudaError, DeviceHang, WrongResult.
         """

@@ -1,7 +1,7 @@
-"""The runner that measures on a GPU of this machine: built in worker processes, measured in one that holds the GPU.
+"""The runner that measures on a GPU of this machine: worker processes build, and one process per GPU measures.
 
 Candidates are built ahead by ``workers`` processes while one process per GPU verifies and times them one by one.
-Whatever a candidate does to its process costs that candidate: the process is replaced, the reason recorded.
+Whatever a candidate does to its process costs only that candidate: the process is replaced, the reason recorded.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ _REOPEN_TRIES = 3
 
 @dataclass(frozen=True)
 class MakeGpuBody:
-    """Makes the body of a measuring process; travels there by pickle. ``devices`` None means any GPU."""
+    """Makes the body of a measuring process; it is pickled to get there. ``devices`` None means any GPU."""
 
     devices: tuple[int, ...] | None
     protocol: TimingProtocol
     seed: int
 
     def __call__(self) -> Body:
-        """The body, in the process that calls."""
+        """Make the body, in the calling process."""
         return GpuBody(self.devices, self.protocol, self.seed)
 
 
@@ -62,10 +62,10 @@ class CudaRunner(RunnerBase):
 
     ``device`` is a number, ``cuda:1``, ``any``, or several numbers: the first GPU on which nobody else measures. The
     GPU is held exclusively until ``close``. A candidate may take ``timeout`` seconds on the GPU; its build may take
-    three minutes. ``workers`` build side by side (default: one per processor, at most 16). Operands are drawn once
-    per workload from ``seed``. ``build`` and ``make_body`` (for tests) are functions of importable modules. Several
-    threads may use it: their builds go on side by side, their measurements take turns. Raises MissingDependency without
-    a GPU or when it is in use, InvalidInput for a device that does not exist.
+    three minutes. ``workers`` processes build in parallel (default: one per processor, at most 16). Operands are drawn
+    once per workload from ``seed``. ``build`` and ``make_body`` (for tests) are functions of importable modules.
+    Several threads may use it: their builds run in parallel, their measurements take turns. Raises MissingDependency
+    without a GPU or when it is in use, InvalidInput for a device that does not exist.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class CudaRunner(RunnerBase):
             raise InvalidInput(f"timeout={timeout!r}: must be a number of seconds above 0")
         self.protocol = replace(how, timeout_s=limit)
         self.timeout = limit
-        self._make = partial(make_body, protocol=self.protocol, seed=seed)  # lacks the devices
+        self._make = partial(make_body, protocol=self.protocol, seed=seed)  # still needs the devices
         self._build = build
         self._worker = Worker("measuring")
         self._turn = threading.Lock()
@@ -110,9 +110,9 @@ class CudaRunner(RunnerBase):
         return list(self.iterate(workload, configs))
 
     def iterate(self, workload: ConvWorkload, configs: Iterable[Configuration]) -> Generator[Result, None, None]:
-        """Results in order, each as soon as it is known; the next ones are built meanwhile.
+        """Results in order, each as soon as it is known, while the next ones are built.
 
-        Closing the generator gives up what is not measured yet.
+        Closing the generator abandons what is not measured yet.
         """
         source = iter(configs)
         waiting: deque[Future[Built | Failed]] = deque()
@@ -131,20 +131,20 @@ class CudaRunner(RunnerBase):
                 future.cancel()
 
     def build_ahead(self, workload: ConvWorkload, configs: Iterable[Configuration]) -> None:
-        """Begin to build configurations that will be asked for soon; returns at once."""
+        """Start building configurations that will be asked for soon; returns at once."""
         for config in configs:
             self._begun[workload, config] = self._begin_build(workload, config)
         while len(self._begun) > self._ahead:
             self._begun.pop(next(iter(self._begun))).cancel()
 
     def warm(self) -> None:
-        """Begin to start all processes that build, with what they need loaded; returns at once."""
+        """Start all building processes and have them load what they need; returns at once."""
         for _ in range(self._ahead // 2):
             self._pool.submit(load_builder)
 
     def prepare(self, workload: ConvWorkload) -> None:
-        """Make operands and exact answer now, such as while candidates are built; else the first one waits for them.
-        Raises as :meth:`run`."""
+        """Make operands and exact result now, for instance while candidates are built; otherwise the first one waits
+        for them. Raises as :meth:`run`."""
         with self._turn:
             self._get_ready(workload)
 
@@ -155,7 +155,8 @@ class CudaRunner(RunnerBase):
         return self._pool.submit(build_candidate, self._build, workload, config, self.arch)
 
     def rematch(self, workload: ConvWorkload, configs: Sequence[Configuration], rounds: int) -> list[list[float]]:
-        """Time configurations side by side in ``rounds`` of a random order: microseconds by configuration and round.
+        """Time configurations against each other in ``rounds`` of a random order: microseconds by configuration and
+        round.
 
         Raises SubbyteError when one of them fails now, or the process dies.
         """
@@ -178,7 +179,7 @@ class CudaRunner(RunnerBase):
         return times
 
     def close(self) -> None:
-        """End all processes and let others use the GPU. May be called twice; the runner is of no use afterwards."""
+        """End all processes and release the GPU. May be called twice; the runner cannot be used afterwards."""
         self._worker.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
         if self._claim is not None:
@@ -223,7 +224,7 @@ class CudaRunner(RunnerBase):
                 return
             except (InvalidInput, MissingDependency):
                 raise
-            except SubbyteError as error:  # a GPU that was just torn from a hanging kernel may need a moment
+            except SubbyteError as error:  # a GPU that just lost a hanging process may need a moment
                 problem = error
                 self._drop_process()
                 time.sleep(attempt)
@@ -239,7 +240,7 @@ class CudaRunner(RunnerBase):
             raise MissingDependency(f"the GPU is gone: found {device.get('name')} instead of {self.device.get('name')}")
         self.device = device
         if self._claim is None and self._exclusive:
-            # Nobody else takes the GPU while a measuring process that died is replaced.
+            # The claim keeps others off the GPU while a measuring process that died is replaced.
             self._claim = claim(str(device["uuid"]))
 
     def _drop_process(self) -> None:
@@ -248,9 +249,9 @@ class CudaRunner(RunnerBase):
 
 
 class SeveralGpus(ExecutorRunner):
-    """Measures on several GPUs of this machine side by side, each held by processes of its own.
+    """Measures on several GPUs of this machine in parallel, each held by its own processes.
 
-    ``timeout`` is that of :class:`CudaRunner`. The processors are shared out among the GPUs' building processes.
+    ``timeout`` is that of :class:`CudaRunner`. The processors are divided among the GPUs' building processes.
     """
 
     def __init__(self, devices: Sequence[int], timeout: float | None = None) -> None:

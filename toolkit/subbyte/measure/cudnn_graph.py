@@ -1,4 +1,4 @@
-"""cuDNN's graph API on the same workload: every plan its heuristics offer, of which the fastest right one counts.
+"""cuDNN's graph API on the same workload: every plan its heuristics offer; the fastest correct one counts.
 
 Needs the package ``nvidia-cudnn-frontend`` and PyTorch, whose memory, streams and graphs it uses.
 """
@@ -24,18 +24,18 @@ from subbyte.measure.baselines import (
 from subbyte.measure.case import Case
 
 SCALE = 1.0 / 64
-"""What scaled forms multiply the sums by."""
+"""Factor on the sums in scaled forms."""
 EIGHT_BIT_SUMS = 1e-2
-"""Tolerance of sums of float8 products: Hopper's tensor cores keep about 14 bits of them."""
+"""Tolerance for sums of float8 products: Hopper's Tensor Cores keep about 14 bits of them."""
 KEPT = 8
-"""Plans that a result's ranking names."""
+"""How many plans a result's ranking names."""
 SLOW_HOST = 500.0
-"""Microseconds a single launch from Python may take beside the kernel."""
+"""Microseconds that a single launch from Python may take besides the kernel."""
 
 
 @dataclass(frozen=True)
 class GraphForm:
-    """Types of one cuDNN graph: operands, output, and whether the output is scaled on the way."""
+    """Types of one cuDNN graph: operands, output, and whether the output is scaled."""
 
     operand: str
     output: str
@@ -53,7 +53,7 @@ class GraphForm:
 
     @property
     def multiple(self) -> int:
-        """Input channels are filled up to a multiple of so many: 16 bytes."""
+        """Input channels are padded to a multiple of this: 16 bytes."""
         return 8 if self.operand in ("float16", "bfloat16") else 16
 
 
@@ -79,10 +79,10 @@ def through_graph(
     limit_s: float = 40.0,
     only: Collection[str] = (),
 ) -> BaselineResult:
-    """The fastest right plan of heuristics A, B and FALLBACK within ``limit_s`` seconds of building and timing.
+    """The fastest correct plan of heuristics A, B and FALLBACK within ``limit_s`` seconds of building and timing.
 
-    ``only`` names the plans to try, where an earlier search is known. Raises MissingDependency without the frontend,
-    WrongResult when no plan ran and was right, the frontend's exception when it supports no plan.
+    ``only`` names the plans to try, if they are known from an earlier search. Raises MissingDependency without the
+    frontend, WrongResult when no plan ran and was right, the frontend's exception when it supports no plan.
     """
     with open_graph(case, device, form) as opened:
         return _fastest_plan(opened, case, device, protocol, limit_s, only)
@@ -90,7 +90,7 @@ def through_graph(
 
 @contextmanager
 def open_graph(case: Case, device: TorchDevice, form: GraphForm) -> Iterator[OpenGraph]:
-    """The graph of a form on a case, as long as the block lasts. Raises as :func:`through_graph`."""
+    """The graph of a form for a case, open for the duration of the ``with`` block. Raises as :func:`through_graph`."""
     frontend = load_frontend()
     handle = frontend.create_handle()
     try:
@@ -101,10 +101,10 @@ def open_graph(case: Case, device: TorchDevice, form: GraphForm) -> Iterator[Ope
 
 
 class OpenGraph:
-    """A cuDNN graph on the operands of a case: which plans there are, and how each is launched.
+    """A cuDNN graph on the operands of a case: the plans available, and how each is launched.
 
-    ``x``, ``w``, ``y`` are PyTorch's tensors [N,C,H,W], [K,C,R,S], [N,K,P,Q], channels last; ``names`` the plans' names
-    by index, as the heuristics list them: some come twice.
+    ``x``, ``w``, ``y`` are PyTorch's tensors [N,C,H,W], [K,C,R,S], [N,K,P,Q], channels last; ``names`` are the plans'
+    names by index, as the heuristics list them: some occur twice.
     """
 
     def __init__(self, frontend: Any, handle: Any, case: Case, device: TorchDevice, form: GraphForm) -> None:
@@ -126,7 +126,7 @@ class OpenGraph:
         self._graph.build_plan_at_index(index)
 
     def launcher(self, index: int, given: tuple[Any, Any, Any] | None = None) -> Callable[[], None]:
-        """What launches a plan that was built, on other ``(x, w, y)`` of the same form where they are given."""
+        """A function that launches a built plan, on other ``(x, w, y)`` of the same form if given."""
         x, w, y = given or (self.x, self.w, self.y)
         tensors = {self._keys["X"]: x, self._keys["W"]: w, self._keys["Y"]: y}
         if "S" in self._keys:
@@ -141,8 +141,8 @@ class OpenGraph:
         return launch
 
     def engines(self) -> dict[int, dict[Any, range]]:
-        """The engines that can run the graph, and the values that each takes for its knobs. Raises AttributeError from
-        a frontend without engines (before 1.12)."""
+        """The engines that can run the graph, and the values that each accepts for its knobs. Raises AttributeError
+        with a frontend without engines (before 1.12)."""
         found: dict[int, dict[Any, range]] = {}
         for engine in range(self._graph.get_engine_count()):
             with suppress(Exception):  # cuDNN does not finalize an engine that cannot run the graph
@@ -153,7 +153,7 @@ class OpenGraph:
         return found
 
     def add(self, engine: int, knobs: dict[Any, int]) -> int:
-        """Build a plan of an engine with chosen knobs; its index. Raises the frontend's exception."""
+        """Build a plan of an engine with chosen knobs; returns its index. Raises the frontend's exception."""
         before = self._graph.get_execution_plan_count()
         self._graph.create_execution_plan(engine, knobs)
         if self._graph.get_execution_plan_count() == before:
@@ -162,7 +162,7 @@ class OpenGraph:
         return int(before)
 
     def checked(self, launch: Callable[[], None], case: Case, y: Any = None) -> float:
-        """Launch once on a poisoned output and compare it; the relative error. Raises WrongResult."""
+        """Launch once on a poisoned output and compare it; returns the relative error. Raises WrongResult."""
         y = self.y if y is None else y
         y.fill_(77)
         launch()
@@ -183,7 +183,7 @@ def _fastest_plan(
     for index, name in enumerate(opened.names):
         if spent > limit_s and ranking:
             break
-        if name in right or (only and name not in only):  # the lists of the heuristics overlap
+        if name in right or (only and name not in only):  # the heuristics' lists overlap
             continue
         tried.add(name)
         started = time.monotonic()
@@ -191,14 +191,14 @@ def _fastest_plan(
             opened.build(index)
             launch = opened.launcher(index)
             spent += time.monotonic() - started
-            with device.turn:  # waiting for it is not counted
+            with device.turn:  # waiting for the turn is not counted
                 started = time.monotonic()
                 error = opened.checked(launch, case)
-                once = device.elapsed_us(launch)  # with what the host needs to launch it
+                once = device.elapsed_us(launch)  # includes the host's launch time
                 slow = ranking and once > 4 * min(ranking)[0] + SLOW_HOST
                 microseconds = once if slow else time_launch(device, launch, quick).microseconds
                 spent += time.monotonic() - started
-        except Exception as problem:  # a plan that fails is left out; its reason counts when none is left
+        except Exception as problem:  # a failing plan is skipped; its reason is reported if none is left
             failures.append(f"plan {index}: {str(problem)[:150]}")
             continue
         ranking.append((microseconds, name, error, launch))
@@ -228,7 +228,7 @@ def _nhwc(y: Any) -> Any:
 
 
 def _graph(frontend: Any, handle: Any, wl: Any, form: GraphForm, x: Any, w: Any, y: Any) -> tuple[Any, dict[str, Any]]:
-    """The graph with its plans listed, and its tensors by name: X, W, Y, and S where the output is scaled."""
+    """The graph with its plans listed, and its tensors by name: X, W, Y, and S if the output is scaled."""
     kind = {name: getattr(frontend.data_type, value) for name, value in _NAMES.items()}
     exact = form.operand == "int8"
     inner = kind["int32" if exact else "float32"]
@@ -281,6 +281,6 @@ def check_graph(got: Any, exact: Any, form: GraphForm) -> float:
         return 0.0
     wanted = wanted.round().clip(-128, 127)
     worst = float(abs(got - wanted).max())
-    if worst > 1:  # how ties and fractions round is not documented
+    if worst > 1:  # how ties and fractions are rounded is not documented
         raise WrongResult(f"elements differ from the scaled reference by up to {worst:.0f}")
     return float(((got - wanted) ** 2).sum() / (wanted**2).sum()) ** 0.5

@@ -1,9 +1,9 @@
-"""A product at several densities of both operands: kernels that skip the zeros they find beside dense ones, in turns
-(``subbyte bench WORKLOAD --sparsity condense --densities ...``).
+"""A product at several densities of both operands: kernels that skip the zeros they find against dense ones,
+interleaved (``subbyte bench WORKLOAD --sparsity condense --densities ...``).
 
-The same operands for all sides: each value is other than 0 with the density's probability, and then one of the values
-of its type but 0, all alike. Every element of every output is compared with the exact answer before anything is timed.
-What a kernel does to find zeros is a part of it, so of its time.
+All sides get the same operands: each value is nonzero with the density's probability, and then uniform over the nonzero
+values of its type. Every element of every output is compared with the exact result before anything is timed.
+Finding the zeros is part of the kernel, and so of its time.
 """
 
 from __future__ import annotations
@@ -44,25 +44,25 @@ DENSITIES = (1.0, 0.5, 0.3, 0.2, 0.13, 0.1, 0.07, 0.05, 0.02)
 ROUNDS = 7
 PROTOCOL = TimingProtocol(cold=False, launches=20, repeats=3, min_total_ms=6.0, warmup_ms=1.0, spin_up_ms=0.0)
 LIBRARY = "cublas-int8"
-"""The side of PyTorch's ``_int_mm``: int8 operands, int32 sums in memory."""
+"""The side that calls PyTorch's ``_int_mm``: int8 operands, int32 sums in memory."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """A kernel ready to run: its machine code may come from another machine."""
+    """A kernel ready to run; its machine code may come from another machine."""
 
     kernel: Kernel
     cubin: bytes
 
     @property
     def name(self) -> str:
-        """As a record names it."""
+        """Its name in records."""
         return self.kernel.config.key
 
 
 @dataclass(frozen=True)
 class Operands:
-    """The operands of one density, with the answers."""
+    """The operands of one density, with the expected outputs."""
 
     density: float
     x: NDArray[np.int8]
@@ -71,12 +71,12 @@ class Operands:
     requant: Requantization
 
     def answer(self, output: str) -> NDArray[Any]:
-        """What a kernel must give."""
+        """The expected output of a kernel."""
         return self.sums if output == SUMS else self.requant.apply(self.sums)
 
 
 def check_densities(given: Sequence[float]) -> tuple[float, ...]:
-    """Densities from 0 to 1, each once, the densest first. Raises InvalidInput."""
+    """Distinct densities from 0 to 1, densest first. Raises InvalidInput."""
     for one in given:
         if not 0 <= one <= 1:
             raise InvalidInput(f"density {shown(one)}: expected shares from 0 (all zeros) to 1 (none), such as 0.05")
@@ -86,7 +86,7 @@ def check_densities(given: Sequence[float]) -> tuple[float, ...]:
 
 
 def strewn(workload: ConvWorkload, density: float, seed: int = 0) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    """Values int8 x [N,H,W,C] and w [K,R,S,C] of which each is other than 0 with probability ``density``."""
+    """Values int8 x [N,H,W,C] and w [K,R,S,C], each nonzero with probability ``density``."""
     found = []
     for number, (operand, shape) in enumerate((
         (workload.precision.activations, (workload.n, workload.h, workload.w, workload.c)),
@@ -102,14 +102,14 @@ def strewn(workload: ConvWorkload, density: float, seed: int = 0) -> tuple[NDArr
 def operands_of(
     workload: ConvWorkload, density: float, seed: int = 0, sums_of: Callable[..., NDArray[np.int32]] | None = None
 ) -> Operands:
-    """Operands and answers; ``sums_of(x, w)`` computes the exact sums elsewhere than in numpy."""
+    """Operands and expected outputs; ``sums_of(x, w)`` computes the exact sums elsewhere than in numpy."""
     x, w = strewn(workload, density, seed)
     sums = reference(workload, x, w) if sums_of is None else sums_of(x, w)
     return Operands(density, x, w, sums, _requantization(workload, sums))
 
 
 def _requantization(workload: ConvWorkload, sums: NDArray[np.int32]) -> Requantization:
-    """One with which these sums use the range of the output."""
+    """A requantization with which these sums use the range of the output."""
     spread = max(1.0, 2.0 * float(np.abs(sums[:1]).mean()))
     shift = 24
     multiplier = np.full(workload.k, min((1 << 31) - 1, max(1, round(4.0 / spread * (1 << shift)))), np.int64)
@@ -133,7 +133,7 @@ class Bench:
         self.open = {}
 
     def prepare(self, found: Operands) -> dict[str, int]:
-        """Put the operands in place and run every side: how many elements of each are wrong."""
+        """Put the operands in place and run every side; returns how many elements of each are wrong."""
         kept: dict[tuple[str, str], Any] = {}
         right: dict[str, Any] = {}
         wrong = {}
@@ -152,7 +152,7 @@ class Bench:
         return wrong
 
     def inputs(self, kernel: Kernel, found: Operands, kept: dict[tuple[str, str], Any]) -> dict[str, Any]:
-        """The words that a kernel reads; ``kept`` are those that were packed before, by argument and form."""
+        """The words that a kernel reads; ``kept`` holds those packed before, by argument and layout."""
         made = {}
         for one in kernel.launch.arguments:
             if one.role != "in":
@@ -169,7 +169,7 @@ class Bench:
         return made
 
     def with_library(self, torch_device: Any) -> None:
-        """Let PyTorch's product of int8 operands take part."""
+        """Add PyTorch's product of int8 operands as a side."""
         self.torch = torch_device
 
     def _prepare_library(self, found: Operands) -> int:
@@ -182,7 +182,7 @@ class Bench:
         return int((sums != torch.from_numpy(found.sums.reshape(-1, w.k)).to(where)).sum())
 
     def sample(self, name: str) -> float:
-        """Microseconds of a side, hot."""
+        """Time of a side in microseconds, L2 hot."""
         if name == LIBRARY:
             assert self.library is not None
             return time_launch(self.torch, self.library, PROTOCOL).microseconds
@@ -190,7 +190,7 @@ class Bench:
 
 
 def measure_density(bench: Bench, found: Operands, rounds: int = ROUNDS) -> dict[str, Any]:
-    """A row of a record: every side at one density, ``rounds`` times in turns, forth and back."""
+    """A row of a record: every side at one density, ``rounds`` times in turn, alternately forward and backward."""
     wrong = bench.prepare(found)
     names = list(wrong)
     times: dict[str, list[float]] = {name: [] for name in names}
@@ -210,7 +210,7 @@ def measure_densities(
     rounds: int = ROUNDS, torch_device: Any = None, sums_of: Callable[..., NDArray[np.int32]] | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:  # fmt: skip
-    """The record of a workload: plain data, ready for JSON. A density where a side fails has the reason.
+    """The record of a workload: plain data, ready for JSON. A density at which a side fails gets the reason.
 
     Raises InvalidInput for densities outside 0 to 1, CudaError.
     """
@@ -239,9 +239,10 @@ def measure_densities(
 
 
 def sides_of(workload: ConvWorkload, arch: str, skipping: int = 3) -> list[Side]:
-    """What ``subbyte bench`` measures: the first kernels that find zeros, by estimate, and the best known dense one.
+    """The sides that ``subbyte bench`` measures: the kernels that find zeros with the best estimates, and the best
+    known dense one.
 
-    Raises Unsupported with the reason where none of them computes the workload."""
+    Raises Unsupported with the reason when none of them computes the workload."""
     family, target = finding_zeros(), arch_named(arch)
     if reason := family.covers(workload, target):
         raise Unsupported(f"{workload.label} on {arch}: {reason}")
@@ -251,7 +252,7 @@ def sides_of(workload: ConvWorkload, arch: str, skipping: int = 3) -> list[Side]
 
 
 def library_on(device: CudaDevice) -> Any:
-    """PyTorch on a GPU, None where it is not installed."""
+    """PyTorch on a GPU, None if it is not installed."""
     try:
         return TorchDevice(device.info)
     except MissingDependency:
@@ -268,7 +269,7 @@ class SideShape(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RowShape(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A density of a record: its sides, or a reason."""
+    """A density in a record: its sides, or a reason."""
 
     density: float
     elements: Count = 0
@@ -277,7 +278,7 @@ class RowShape(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class DensitiesShape(msgspec.Struct, frozen=True):
-    """What of a record is printed."""
+    """The printed parts of a record."""
 
     device: dict[Name, Tree]
     date: Name
@@ -290,7 +291,7 @@ class DensitiesShape(msgspec.Struct, frozen=True):
 
 
 def text_of(record: Mapping[str, Any]) -> str:
-    """A row for each density, the density from which dense is faster, and what to take where."""
+    """A row per density, the density above which dense is faster, and which side to use where."""
     found, device = break_even(record), record["device"]
     gains = {one["density"]: one for one in found["gains"]} if found else {}
     cells = []
@@ -315,7 +316,7 @@ def text_of(record: Mapping[str, Any]) -> str:
 
 
 def advice(found: Mapping[str, Any] | None) -> list[str]:
-    """Where which side is faster, in words."""
+    """Which side is faster at which densities, in words."""
     if found is None:
         return ["no break-even: one of the sides is missing"]
     if found["value"] is None:
@@ -335,7 +336,7 @@ def advice(found: Mapping[str, Any] | None) -> list[str]:
 
 
 def row_text(row: Mapping[str, Any]) -> str:
-    """A row in one line."""
+    """A row as one line."""
     if "reason" in row:
         return f"density {row['density']:g}: {row['reason']}"
     parts = [

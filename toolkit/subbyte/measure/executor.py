@@ -1,4 +1,4 @@
-"""Measuring on several GPUs or machines: any executor with ``submit`` will do.
+"""Measuring on several GPUs or machines, through any executor with ``submit``.
 
 ``concurrent.futures`` executors, :class:`~subbyte.measure.worker.WorkerPool` (processes that may die) and the client of
 a Dask cluster (``distributed.Client``) have been tried::
@@ -6,8 +6,8 @@ a Dask cluster (``distributed.Client``) have been tried::
     with ExecutorRunner(Client("tcp://head:8786"), partial(CudaRunner, "any"), at_once=4) as runner:
         subbyte.tune("resnet50@8", runner, trials=400)
 
-In each process that gets a task the runner is made once, by
-``make``, and kept. Every result says which device it came from, and results of unlike devices are never mixed.
+In each process that gets a task, the runner is made once, by ``make``, and kept. Every result says which device it came
+from, and results of different kinds of device are never mixed.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ from subbyte.workload import ConvWorkload
 
 
 class FutureLike(Protocol):
-    """What is asked of a future."""
+    """The parts of a future that are used."""
 
     def result(self) -> Any:
         """Wait for the value, or raise."""
         ...
 
     def cancel(self) -> Any:
-        """Give the task up if it has not begun."""
+        """Cancel the task if it has not begun."""
         ...
 
     def add_done_callback(self, function: Callable[[Any], Any], /) -> Any:
-        """Have ``function`` called, on any thread, when the value is known or the task failed."""
+        """Have ``function`` called, on any thread, when the value is known or the task has failed."""
         ...
 
 
 class ExecutorLike(Protocol):
-    """What is asked of an executor."""
+    """The parts of an executor that are used."""
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> FutureLike:
         """Run ``function(*arguments)`` somewhere."""
@@ -57,11 +57,11 @@ class ExecutorLike(Protocol):
 
 
 class ExecutorRunner(RunnerBase):
-    """Measures ``at_once`` configurations at a time through ``executor``; give it as many as there are devices.
+    """Measures ``at_once`` configurations at a time through ``executor``; set it to the number of devices.
 
-    ``make`` is called in the executor's processes and gives a runner: a class or function of an importable module, or
+    ``make`` is called in the executor's processes and returns a runner: a class or function of an importable module, or
     ``functools.partial`` of one, such as ``partial(CudaRunner, "any")``, which takes a GPU nobody else holds. The
-    executor stays the caller's, who closes it. Raises InvalidInput for an ``executor`` without ``submit``,
+    caller owns the executor and closes it. Raises InvalidInput for an ``executor`` without ``submit``,
     MissingDependency when no process can make the runner.
     """
 
@@ -88,7 +88,7 @@ class ExecutorRunner(RunnerBase):
         return list(self.iterate(workload, configs))
 
     def iterate(self, workload: ConvWorkload, configs: Iterable[Configuration]) -> Generator[Result, None, None]:
-        """Results in order, each as soon as it and all before it are known. Raises as :meth:`stream` does."""
+        """Results in order, each as soon as it and all before it are known. Raises as :meth:`stream`."""
         early: dict[int, Result] = {}
         due = 0
         with closing(self.stream(workload, configs)) as known:
@@ -101,12 +101,12 @@ class ExecutorRunner(RunnerBase):
     def stream(
         self, workload: ConvWorkload, configs: Iterable[Configuration]
     ) -> Generator[tuple[int, Result], None, None]:
-        """Place and result of each configuration, as they become known.
+        """Position and result of each configuration, as they become known.
 
-        ``at_once`` are measured at a time and as many are known as the next ones: no further one is drawn from
-        ``configs`` before a result was handed over, so that a search decides as late as it can. A task whose process
-        died is one failure. Raises InvalidInput when a result is of another kind of device, MissingDependency when the
-        executor is beyond repair.
+        ``at_once`` are measured at a time, and as many more are announced as the next ones: no further one is drawn
+        from ``configs`` before a result has been handed over, so that a search decides as late as it can. A task whose
+        process died is one failure. Raises InvalidInput when a result is of another kind of device, MissingDependency
+        when the executor is beyond repair.
         """
         drawn = enumerate(configs)
         following: deque[tuple[int, Configuration]] = deque()
@@ -114,13 +114,13 @@ class ExecutorRunner(RunnerBase):
         ended: queue.SimpleQueue[int] = queue.SimpleQueue()
         try:
             while True:
-                while len(following) + len(running) < max(2 * self.at_once, 3):  # one device builds ahead too
+                while len(following) + len(running) < max(2 * self.at_once, 3):  # a single device builds ahead too
                     if (one := next(drawn, None)) is None:
                         break
                     following.append(one)
                 while following and len(running) < self.at_once:
                     place, config = following.popleft()
-                    likely = min(self.at_once, len(following))  # what this process may get after it
+                    likely = min(self.at_once, len(following))  # what this process may get next
                     ahead = [following[likely - 1][1]] if likely else []
                     running[place] = future = self._submit(_measure, self._make, workload, config, ahead)
                     future.add_done_callback(partial(_note, ended, place))
@@ -133,9 +133,9 @@ class ExecutorRunner(RunnerBase):
                 future.cancel()
 
     def rematch(self, workload: ConvWorkload, configs: Sequence[Configuration], rounds: int) -> list[list[float]]:
-        """Time configurations side by side on one of the devices: microseconds by configuration and round.
+        """Time configurations against each other on one of the devices: microseconds by configuration and round.
 
-        Raises SubbyteError when that device's runner cannot, or one of them fails now.
+        Raises SubbyteError when that device's runner cannot re-measure, or one of them fails now.
         """
         try:
             times, device = self._submit(_rematch, self._make, workload, list(configs), rounds).result()
@@ -156,7 +156,7 @@ class ExecutorRunner(RunnerBase):
         _close(self._make)
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> FutureLike:
-        # Dask takes equal calls for one task, whose value it would give twice
+        # Dask treats equal calls as one task and would return its value twice
         options = {"pure": False} if hasattr(self.executor, "scheduler_info") else {}
         return self.executor.submit(function, *arguments, **options)
 
@@ -167,7 +167,7 @@ class ExecutorRunner(RunnerBase):
             raise
         except WorkerTimeout as error:
             return Failed("timeout", str(error))
-        except Exception as error:  # a broken pool, a lost machine, a cancelled task
+        except (Exception, SystemExit) as error:  # a broken pool, a lost machine, a task that was cancelled, or exits
             if _is_beyond_repair(error):
                 raise MissingDependency(
                     f"the executor is broken ({in_words(error)}); subbyte.measure.worker.WorkerPool replaces processes "
@@ -178,7 +178,7 @@ class ExecutorRunner(RunnerBase):
         return replace(result, device=device)
 
 
-def _is_beyond_repair(error: Exception) -> bool:
+def _is_beyond_repair(error: BaseException) -> bool:
     from concurrent.futures import BrokenExecutor
 
     return isinstance(error, BrokenExecutor) and not isinstance(error, WorkerDied)
@@ -193,7 +193,7 @@ _lock = threading.Lock()
 
 
 def _runner(make: bytes) -> Runner:
-    """This process's runner, made at first use. Call with the lock held."""
+    """This process's runner, made on first use. Call with the lock held."""
     if make not in _runners:
         made: Runner = pickle.loads(make)()
         _runners[make] = made
@@ -228,7 +228,7 @@ def _rematch(
 def _measure(
     make: bytes, workload: ConvWorkload, config: Configuration, ahead: Sequence[Configuration]
 ) -> tuple[Result, dict[str, Any]]:
-    with _lock:  # an executor may use several threads in a process, the device serves one
+    with _lock:  # an executor may use several threads in a process, but the device serves one at a time
         runner = _runner(make)
         build_ahead = getattr(runner, "build_ahead", None)
         if build_ahead is not None:

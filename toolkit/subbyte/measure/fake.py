@@ -1,4 +1,4 @@
-"""A runner without a GPU and without a landscape: made-up times that behave like real ones, for tests and trying out.
+"""A runner without a GPU and without a landscape: made-up times that behave like real ones, for tests and experiments.
 
 The times come from a smooth function of the knobs plus seeded noise. They say nothing about a GPU, and the device
 of every result is called ``fake``.
@@ -28,9 +28,9 @@ _SAMPLES = 5
 class FakeRunner(RunnerBase):
     """Deterministic times: the same seed, workload and configuration always give the same result.
 
-    ``noise`` is the relative spread of the samples. ``failures`` is the share of configurations that fail by kind
-    (``{"timeout": 0.05}``), or a function of the configuration. ``delay`` seconds are slept per configuration.
-    Raises InvalidInput for an unknown kind of failure or shares that exceed 1.
+    ``noise`` is the relative spread of the samples. ``failures`` is the fraction of configurations that fail, by kind
+    (``{"timeout": 0.05}``), or a function of the configuration. Each configuration sleeps ``delay`` seconds.
+    Raises InvalidInput for an unknown kind of failure or fractions that add up to more than 1.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class FakeRunner(RunnerBase):
         return [self._evaluate(workload, config) for config in configs]
 
     def rematch(self, workload: ConvWorkload, configs: Sequence[Configuration], rounds: int) -> list[list[float]]:
-        """Made-up times of rounds side by side: microseconds by configuration and round."""
+        """Made-up times of interleaved rounds: microseconds by configuration and round."""
         return [self._rounds(workload, config, rounds) for config in configs]
 
     def _rounds(self, workload: ConvWorkload, config: Configuration, rounds: int) -> list[float]:
@@ -85,7 +85,7 @@ class FakeRunner(RunnerBase):
         return None
 
     def _chances(self, workload: ConvWorkload, config: Configuration) -> Any:
-        """Endless uniform numbers in [0, 1) that depend on seed, workload and configuration alone."""
+        """An endless sequence of uniform numbers in [0, 1) that depend only on seed, workload and configuration."""
         counter = 0
         while True:
             text = f"{self._seed}/{workload.spec}/{config}/{counter}".encode()
@@ -96,5 +96,5 @@ class FakeRunner(RunnerBase):
 
 
 def efficiency(workload: ConvWorkload, config: Configuration) -> float:
-    """The made-up share of the peak, in (0, 1), as the family of the configuration makes it up."""
+    """The made-up fraction of peak, in (0, 1), as the configuration's family defines it."""
     return family_of(config).made_up_share(workload, config)

@@ -1,7 +1,7 @@
-"""What runs inside the process that measures: it holds the GPU, its operands, and the lock that keeps others away.
+"""The code inside the measuring process: it holds the GPU, its operands, and the lock that keeps others away.
 
 :func:`begin` makes the body once per process, :func:`ask` calls one of its methods; both are called through
-:class:`~subbyte.measure.worker.Worker`. :func:`build_candidate` is what a building process does.
+:class:`~subbyte.measure.worker.Worker`. :func:`build_candidate` runs in a building process.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 
 Build = Callable[[ConvWorkload, Configuration, str], Any]
-"""Like :func:`subbyte.build`: gives an object with ``cubin`` (bytes) and ``launch``. A function of a module, because
+"""Like :func:`subbyte.build`: returns an object with ``cubin`` (bytes) and ``launch``. A module-level function, because
 it is called in other processes."""
 KEPT_WORKLOADS = 3
 POISONED = ("crash", "timeout")
@@ -40,11 +40,11 @@ class Body(Protocol):
     device: Mapping[str, Any]
 
     def prepare(self, workload: ConvWorkload) -> None:
-        """Make operands and the exact answer, so that no candidate pays for them."""
+        """Make operands and the exact result in advance, so that no candidate's time limit includes it."""
         ...
 
     def evaluate(self, workload: ConvWorkload, cubin: bytes, launch: Launch) -> tuple[Result, bool]:
-        """Result of a kernel, and whether this process may go on."""
+        """Result of a kernel, and whether this process may continue."""
         ...
 
     def interleave(
@@ -55,9 +55,9 @@ class Body(Protocol):
 
 
 class GpuBody:
-    """A GPU of this machine. ``devices`` are the ordinals to choose from: the first that nobody measures on is taken.
+    """A GPU of this machine. ``devices`` are the ordinals to choose from: the first on which nobody measures is taken.
 
-    ``patience`` seconds are waited for a single one. Raises MissingDependency (no GPU, all busy), InvalidInput.
+    Waits up to ``patience`` seconds for a single one. Raises MissingDependency (no GPU, all busy), InvalidInput.
     """
 
     _kept = KEPT_WORKLOADS
@@ -77,7 +77,7 @@ class GpuBody:
         }  # fmt: skip
 
     def prepare(self, workload: ConvWorkload) -> None:
-        """Make operands and the exact answer."""
+        """Make operands and the exact result."""
         _ = self._evaluator(workload).case.expected
 
     def evaluate(self, workload: ConvWorkload, cubin: bytes, launch: Launch) -> tuple[Result, bool]:
@@ -89,11 +89,11 @@ class GpuBody:
     def interleave(
         self, workload: ConvWorkload, kernels: Sequence[tuple[bytes, Launch]], rounds: int
     ) -> list[list[float]]:
-        """Time kernels side by side."""
+        """Time kernels against each other."""
         return self._evaluator(workload).interleave(kernels, rounds, self._seed)
 
     def _wake(self) -> None:
-        """Have the GPU busied before the next timing when its clock went down while it waited for a build."""
+        """Have the GPU spun up before the next timing if its clock dropped while it waited for a build."""
         now, highest = self._telemetry.snapshot().sm_mhz, self._watch.highest_mhz
         if now is not None and highest is not None and now < CLOCK_FELL * highest:
             self._gpu.spun_up = False
@@ -107,7 +107,7 @@ class GpuBody:
         return self._evaluators[workload]
 
     def _case(self, workload: ConvWorkload) -> Case:
-        """Operands and exact answer of a workload, which a body of another kind makes in its own way."""
+        """Operands and exact result of a workload; other kinds of body override this."""
         return Case(workload, self._seed)
 
 
@@ -115,7 +115,7 @@ _body: Body | None = None
 
 
 def begin(make: Callable[[], Body]) -> Mapping[str, Any]:
-    """Make the body of this process; what device it holds."""
+    """Make the body of this process; returns the device it holds."""
     global _body  # noqa: PLW0603 - one per process, by design
     if _body is None:
         _body = make()
@@ -131,7 +131,7 @@ def ask(method: str, *arguments: Any) -> Any:
 
 @dataclass(frozen=True)
 class Built:
-    """A candidate's machine code, how it is launched, and the seconds it took."""
+    """A candidate's machine code, its launch, and its build time in seconds."""
 
     cubin: bytes
     launch: Launch
@@ -139,7 +139,7 @@ class Built:
 
 
 def load_builder() -> None:
-    """Load what building takes, TVM above all, which takes seconds in a new process. Without TVM nothing."""
+    """Load what building needs, above all TVM, which takes seconds in a new process. Does nothing without TVM."""
     import subbyte.kernel.kernel
     import subbyte.kernel.nvrtc
 
@@ -148,7 +148,7 @@ def load_builder() -> None:
 
 
 def build_candidate(build: Build | None, workload: ConvWorkload, config: Configuration, arch: str) -> Built | Failed:
-    """Build in this process; every failure is a value with its reason."""
+    """Build in this process; every failure becomes a value with its reason."""
     started = time.monotonic()
     try:
         if build is None:
@@ -165,14 +165,14 @@ def build_candidate(build: Build | None, workload: ConvWorkload, config: Configu
         return Failed("build", str(error), {"build": round(time.monotonic() - started, 4)})
     except MemoryError:
         return Failed("memory", "the building process ran out of memory")
-    except Exception as error:  # whatever a compiler raises, a full disk too, is this candidate's failure
+    except Exception as error:  # anything a compiler raises, a full disk included, is this candidate's failure
         return Failed(
             "build", f"{type(error).__name__}: {error}"[:2000], {"build": round(time.monotonic() - started, 4)}
         )
 
 
 def usable_cpus() -> int:
-    """Processors this process may use."""
+    """Number of processors that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not Linux

@@ -1,17 +1,17 @@
-"""How sure a time, or a ratio of times, is that was measured in several runs of interleaved rounds.
+"""The confidence interval of a time, or a ratio of times, from several runs of interleaved rounds.
 
-A **run** is a process of its own: its samples share what the process drew (addresses, clocks, temperature), so that two
-runs differ by more than the rounds of one. An interval therefore has to know both. Everything is done with logarithms:
+A **run** is a separate process: its samples share the conditions of the process (addresses, clocks, temperature), so
+two runs differ by more than the rounds of one. An interval must account for both. All computations use logarithms:
 
-* the value of a run is the median of its rounds, the value of all is the mean of the runs;
-* the variance of one run is taken as the largest of three: what the **bootstrap** over the rounds of a run gives
-  (1,000 draws; mean over the runs), what **these runs** differ by, and what the runs of all cells of a record differ by
-  (**pooled**: two runs alone say little about their own variance);
+* the value of a run is the median of its rounds, the overall value is the mean of the runs;
+* the variance of one run is the largest of three estimates: the **bootstrap** over the rounds of a run
+  (1,000 draws; mean over the runs), the variance between **these runs**, and the variance between the runs of all cells
+  of a record (**pooled**: two runs alone say little about their own variance);
 * divided by the number of runs it is the variance of the value; the interval is the value plus and minus Student's
-  quantile (97.5 %) for as many degrees of freedom as the pooled variance has, times its root.
+  quantile (97.5 %) for the degrees of freedom of the pooled variance, times its square root.
 
 A ratio is taken within rounds (the baseline's sample over ours of the same round) and then treated in the same way.
-**Ahead** or **behind** is said only when the interval excludes 1.
+A side is called **ahead** or **behind** only if the interval excludes 1.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from subbyte.errors import InvalidInput
 
 DRAWS = 1000
 TOLERANCE = 0.02
-"""Two runs agree when their medians differ by at most this share."""
+"""Two runs agree when their medians differ by at most this fraction."""
 AHEAD, BEHIND, EVEN, OPEN = "ahead", "behind", "even", "open"
 _EXACT = {1: 12.706, 2: 4.303, 3: 3.182}
 
@@ -43,13 +43,13 @@ class Runs:
 
     @property
     def variance(self) -> float:
-        """What the runs differ by; 0.0 for a single one."""
+        """The variance between the runs; 0.0 for a single one."""
         return statistics.variance(self.logs) if len(self.logs) > 1 else 0.0
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A value with its 95 % interval. ``low`` is 0 and ``high`` infinite when there was only one run; ``runs`` are the
+    """A value with its 95 % interval. ``low`` is 0 and ``high`` infinite if there was only one run; ``runs`` holds the
     values of the runs."""
 
     value: float
@@ -59,24 +59,25 @@ class Interval:
 
     @property
     def share(self) -> float:
-        """Half of the interval, as a share of the value."""
+        """Half the width of the interval, as a fraction of the value."""
         return (self.high - self.low) / 2 / self.value
 
     def verdict(self) -> str:
-        """Of a ratio baseline over ours: ``ahead``, ``behind``, ``even``; ``open`` after a single run."""
+        """For a ratio of baseline over ours: ``ahead``, ``behind``, ``even``; ``open`` after a single run."""
         if not self.low or math.isinf(self.high):
             return OPEN
         return AHEAD if self.low > 1 else BEHIND if self.high < 1 else EVEN
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON; bounds that are not known are None."""
+        """Plain data, ready for JSON; unknown bounds are None."""
         known = self.verdict() != OPEN
         bounds = {"low": self.low, "high": self.high} if known else {"low": None, "high": None}
         return {**asdict(self), **bounds, "runs": list(self.runs)}
 
 
 def runs_of(samples: Sequence[Sequence[float]], seed: int = 0) -> Runs:
-    """Medians and their standard errors; ``samples[r]`` are those of run r. Raises InvalidInput unless all are > 0."""
+    """Medians and their standard errors; ``samples[r]`` are the samples of run r. Raises InvalidInput unless all are >
+    0."""
     logs, errors = [], []
     for run in samples:
         values = np.asarray(run, np.float64)
@@ -92,7 +93,8 @@ def runs_of(samples: Sequence[Sequence[float]], seed: int = 0) -> Runs:
 
 
 def ratios(over: Sequence[Sequence[float]], under: Sequence[Sequence[float]]) -> list[list[float]]:
-    """``over`` divided by ``under``, run by run and round by round. Raises InvalidInput unless as many were taken."""
+    """``over`` divided by ``under``, run by run and round by round. Raises InvalidInput unless their numbers are
+    equal."""
     try:
         return [
             [a / b for a, b in zip(one, other, strict=True)] for one, other in zip(over, under, strict=True)
@@ -103,7 +105,7 @@ def ratios(over: Sequence[Sequence[float]], under: Sequence[Sequence[float]]) ->
 
 @dataclass(frozen=True)
 class Pooled:
-    """What runs differ by, of several cells together, with its degrees of freedom."""
+    """The variance between runs over several cells, with its degrees of freedom."""
 
     variance: float
     freedom: int
@@ -119,7 +121,7 @@ def pooled(cells: Iterable[Runs]) -> Pooled:
 
 
 def interval(runs: Runs, among: Pooled) -> Interval:
-    """The mean of the runs with its interval: see the head of this module for the formula."""
+    """The mean of the runs with its interval; the formula is in the module's docstring."""
     count, middle = len(runs.logs), statistics.fmean(runs.logs)
     values = tuple(math.exp(log) for log in runs.logs)
     if count < 2:
@@ -131,7 +133,7 @@ def interval(runs: Runs, among: Pooled) -> Interval:
 
 
 def agree(samples: Sequence[Sequence[float]], tolerance: float = TOLERANCE) -> bool:
-    """Whether the medians of two of the runs differ by at most ``tolerance``, as a share."""
+    """Whether at least two of the runs have medians that differ by at most ``tolerance``, as a fraction."""
     medians = [statistics.median(run) for run in samples]
     return any(max(a, b) <= (1 + tolerance) * min(a, b) for a, b in combinations(medians, 2))
 

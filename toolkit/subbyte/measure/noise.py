@@ -1,11 +1,11 @@
 """Whether a timing can be trusted, and which of several kernels is really the fastest.
 
 A timing is **steady** when no clock fell while it ran and the quartiles of its samples are within 3 % of the median;
-otherwise it is taken again, at most twice more, and the steadiest counts. What disturbed it stays in the record.
+otherwise it is repeated, at most twice, and the steadiest counts. The record keeps what disturbed it.
 
 The top k are timed **interleaved**, in rounds of a random order, because times drift over minutes by more than good
 kernels differ. Kernels are compared round by round: two are a **tie** unless the confidence interval (95 % or more,
-from the order statistics of the per-round ratios) says that one is slower by more than 0.2 %.
+from the order statistics of the per-round ratios) shows that one is slower by more than 0.2 %.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ from subbyte.gpu.telemetry import Snapshot
 from subbyte.gpu.timing import Timing
 
 OUTLIER = 0.05
-"""A sample this far from the median, as a share of it, is an outlier; more than four deviations are asked for too."""
+"""A sample this far from the median, as a fraction of it, is an outlier if it is also more than four deviations
+away."""
 STEADY_SPREAD = 0.03
 CLOCK_FELL = 0.97
-"""Clocks below this share of what they were have fallen."""
+"""A clock below this fraction of its earlier value has dropped."""
 ATTEMPTS = 3
 RESOLUTION = 0.002
-"""Kernels closer than this are never told apart."""
+"""Kernels that differ by less than this fraction are never told apart."""
 
 
 @dataclass(frozen=True)
 class Steadiness:
-    """``outliers`` are places of samples, ``spread`` the distance between the quartiles as a share of the median,
+    """``outliers`` are positions of samples, ``spread`` the distance between the quartiles as a fraction of the median,
     ``notes`` what a person should know; empty when nothing disturbed the timing."""
 
     steady: bool
@@ -42,7 +43,7 @@ class Steadiness:
 
 
 def find_outliers(samples: Sequence[float]) -> tuple[int, ...]:
-    """Places of samples more than 5 % and more than four (scaled) median deviations away from the median."""
+    """Positions of samples more than 5 % and more than four (scaled) median deviations away from the median."""
     middle = statistics.median(samples)
     deviation = 1.4826 * statistics.median(abs(sample - middle) for sample in samples)
     limit = max(OUTLIER * middle, 4 * deviation)
@@ -63,7 +64,7 @@ def judge(timing: Timing, highest_mhz: int | None = None) -> Steadiness:
 
 
 def clock_notes(before: Snapshot, after: Snapshot, highest_mhz: int | None = None) -> tuple[str, ...]:
-    """A sentence when the SM clock fell during a timing, or had fallen before it. Empty where NVML tells nothing."""
+    """A sentence if the SM clock dropped during a timing, or had dropped before it. Empty if NVML gives no readings."""
     if after.sm_mhz is None:
         return ()
     reference, since = (before.sm_mhz, "while it was timed") if before.sm_mhz else (None, "")
@@ -84,13 +85,13 @@ def quartile_distance(samples: Sequence[float]) -> float:
 
 
 class Watch:
-    """Takes timings again when they are not steady, and remembers the highest clock of the process."""
+    """Repeats timings that are not steady, and remembers the highest clock seen by the process."""
 
     def __init__(self) -> None:
         self.highest_mhz: int | None = None
 
     def steady(self, take: Callable[[], Timing], attempts: int = ATTEMPTS) -> tuple[Timing, tuple[str, ...]]:
-        """The first steady timing of at most ``attempts``, else the steadiest, with what disturbed it."""
+        """The first steady timing of at most ``attempts``, else the steadiest, with notes on what disturbed it."""
         taken: list[tuple[Steadiness, Timing]] = []
         for _ in range(attempts):
             timing = take()
@@ -107,9 +108,9 @@ class Watch:
 
 @dataclass(frozen=True)
 class Standing:
-    """One of the top k: median microseconds of its rounds, and how much slower than the fastest it is (``slower``
-    0.02 = 2 %, with the interval ``low`` to ``high``). ``tied`` is true for the fastest and all that cannot be told
-    from it.
+    """One of the top k: its median time in microseconds over the rounds, and how much slower than the fastest it is
+    (``slower`` 0.02 = 2 %, with the interval ``low`` to ``high``). ``tied`` is true for the fastest and all that cannot
+    be distinguished from it.
     """
 
     place: int
@@ -121,14 +122,14 @@ class Standing:
     samples: tuple[float, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Plain data, ready for JSON."""
         return {**asdict(self), "samples": list(self.samples)}
 
 
 def rank_interleaved(rounds: Sequence[Sequence[float]]) -> tuple[Standing, ...]:
-    """Standings, fastest first, of kernels timed side by side: ``rounds[i][r]`` is kernel i in round r.
+    """Standings, fastest first, of interleaved kernels: ``rounds[i][r]`` is kernel i in round r.
 
-    ``place`` is the position in ``rounds``. Raises InvalidInput when the kernels have not equally many rounds.
+    ``place`` is the position in ``rounds``. Raises InvalidInput when the kernels have different numbers of rounds.
     """
     if not rounds or not rounds[0] or len({len(times) for times in rounds}) != 1:
         raise InvalidInput("a top-k re-measurement needs the same number of rounds, at least one")

@@ -1,4 +1,4 @@
-"""Measuring a kernel of the user's own: a function of its parameters that gives microseconds."""
+"""Measuring a user's own kernel: a function of its parameters that returns microseconds."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ObjectiveRunner(RunnerBase):
         self._worker = None if timeout is None else Worker("objective")
 
     def check(self, space: Any) -> None:
-        """Raises InvalidInput for a space of the project's own kernels: their runners are others."""
+        """Raises InvalidInput for a space of the project's own kernels, which need other runners."""
         if space.kind != FOREIGN:
             raise InvalidInput(
                 "an objective measures a kernel of your own, with a space of subbyte.parameter_space; the "
@@ -38,11 +38,12 @@ class ObjectiveRunner(RunnerBase):
             )
 
     def run(self, workload: ConvWorkload, configs: Sequence[Configuration]) -> list[Result]:
-        """One result per configuration; what raises, hangs or gives no time is a failure with the reason."""
+        """One result per configuration; if a call raises, hangs or returns no time, that is a failure with the
+        reason."""
         return [self._one(config.to_dict()) for config in configs]
 
     def close(self) -> None:
-        """End the process, where there is one. May be called twice."""
+        """End the process, if there is one. May be called twice."""
         if self._worker is not None:
             self._worker.close()
 
@@ -60,7 +61,7 @@ class ObjectiveRunner(RunnerBase):
             return Failed("launch", str(error)[:500])
         except InvalidInput:
             raise
-        except Exception as error:  # the user's own code
+        except (Exception, SystemExit) as error:  # the user's own code
             return Failed("launch", in_words(error))
         return told(value)
 
@@ -71,8 +72,8 @@ def _call(function: Callable[..., Any], values: Mapping[str, Any]) -> Any:
 
 
 def told(value: Any) -> Result:
-    """What a user's measurement means: microseconds, a list of samples whose median counts, or a result. Anything else,
-    NaN among it, is a failure of the kind ``wrong``."""
+    """The meaning of a user's measurement: microseconds, a list of samples whose median counts, or a result. Anything
+    else, including NaN, is a failure of the kind ``wrong``."""
     if isinstance(value, Measured | Failed):
         return value
     if isinstance(value, BaseException):
@@ -90,9 +91,9 @@ def objective(function: Callable[..., Any], device: str | None = None, timeout: 
     """A runner for a kernel of your own: ``function(block=64, stages=2)`` builds and times one configuration.
 
     It returns microseconds, or a list of samples whose median counts; smaller is better. If it raises, or returns NaN
-    or anything else, the configuration has failed with that reason and the search continues. With ``timeout``
-    (seconds) it is called in a separate process, so that a hang or a crash costs only that process; it must then be a
-    function of a module. ``device`` is the name of what it measures on (default: the GPU of
+    or anything else, the configuration has failed with that reason and the search continues. With ``timeout`` (seconds)
+    it is called in a separate process, so that a hang or a crash costs only that process; it must then be a
+    module-level function. ``device`` is the name of the device it measures on (default: the GPU of
     :func:`subbyte.gpu.taking.take_gpu`, else the first one). Times from different devices cannot be mixed in one study.
     For several devices, pass a function that makes this runner to :class:`subbyte.measure.executor.ExecutorRunner`.
     Raises InvalidInput if ``function`` cannot be called.
@@ -109,7 +110,7 @@ def objective(function: Callable[..., Any], device: str | None = None, timeout: 
 
 
 def _device() -> str:
-    """The GPU that this process took, else the first, or the kind of processor."""
+    """The GPU that this process took, else the first one, or the kind of processor."""
     if (own := taken()) is not None:
         return own.name
     try:

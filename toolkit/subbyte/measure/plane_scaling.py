@@ -1,5 +1,5 @@
-"""How a kernel's time follows the number of plane pairs: a layer in several precisions, beside int4 (``subbyte bench
-planes``)."""
+"""How a kernel's time grows with the number of plane pairs: a layer in several precisions, compared with int4
+(``subbyte bench planes``)."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ PAIRS = ("w1a1", "w1a2", "w1a3", "w1a4", "w2a2", "w1a5", "w1a6", "w2a3", "w1a8",
 """APNN-TC's ten pairs and five more."""
 PROTOCOL = TimingProtocol(cold=False, launches=50)
 MOST_OUTPUT_BITS = 4
-"""Codes of more bits would take more than 15 comparisons a sum: raw sums are taken instead."""
+"""Codes with more bits would take more than 15 comparisons per sum; raw sums are measured instead."""
 
 
 class PrecisionShape(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A precision of a record: a time, or a reason."""
+    """A precision in a record: a time, or a reason."""
 
     precision: Name
     planes: Count
@@ -40,7 +40,7 @@ class PrecisionShape(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PlanesShape(msgspec.Struct, frozen=True):
-    """What of a record is printed."""
+    """The printed parts of a record."""
 
     device: dict[Name, Tree]
     date: Name
@@ -56,7 +56,7 @@ def measure_planes(
     """The record of a layer in each of ``pairs``, and in int4: plain data, ready for JSON.
 
     Every element of every output is compared with the reference. A precision that no kernel on bit planes covers has
-    its reason in place of a time. Raises MissingDependency without TVM or NVRTC, WrongResult, CudaError.
+    a reason instead of a time. Raises MissingDependency without TVM or NVRTC, WrongResult, CudaError.
     """
     rows: list[dict[str, Any]] = []
     for name in (*pairs, ""):
@@ -81,13 +81,13 @@ def measure_planes(
 
 
 def planes_of(precision: Precision) -> int:
-    """Pairs of planes of a product of bits, p times q."""
+    """Number of plane pairs of a product on bit planes, p times q."""
     return precision.weights.bits * precision.activations.bits
 
 
 def fitted(rows: Sequence[Mapping[str, Any]]) -> tuple[float, float] | None:
-    """Microseconds of no pair and of each pair more, by least squares over the rows on bit planes; None for fewer than
-    two of them."""
+    """Intercept and slope of the time in microseconds over the number of pairs, by least squares over the rows on bit
+    planes; None for fewer than two rows."""
     known = [row for row in rows if "microseconds" in row and row["precision"] != INT4.label]
     if len({row["planes"] for row in known}) < 2:
         return None
@@ -96,13 +96,13 @@ def fitted(rows: Sequence[Mapping[str, Any]]) -> tuple[float, float] | None:
 
 
 def crossing(rows: Sequence[Mapping[str, Any]], other: float) -> float | None:
-    """Pairs of planes at which the line reaches ``other`` microseconds; None where there is no line that rises."""
+    """The number of plane pairs at which the line reaches ``other`` microseconds; None without a rising line."""
     line = fitted(rows)
     return None if line is None or line[1] <= 0 else (other - line[0]) / line[1]
 
 
 def text_of(record: Mapping[str, Any]) -> str:
-    """A row for each precision, the line through them, and where it reaches int4."""
+    """A row per precision, the line through them, and where it reaches int4."""
     device, rows = record["device"], record["rows"]
     cells = tuple(
         (row["precision"], row["planes"], row["microseconds"], row["config"])

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class ReplayRunner(RunnerBase):
     """Replays ``landscape`` (a Landscape, a file, a shipped name). Raises InvalidInput, BrokenRecord.
 
-    Failures that were recorded are replayed too. A workload or a configuration that the landscape does not hold is
-    refused with InvalidInput: made-up times would be worse than none.
+    Failures that were recorded are replayed too. A workload or configuration that the landscape does not hold raises
+    InvalidInput: made-up times would be worse than none.
     """
 
     def __init__(self, landscape: Landscape | str | os.PathLike[str]) -> None:
@@ -35,7 +35,7 @@ class ReplayRunner(RunnerBase):
         }  # fmt: skip
 
     def check(self, space: SpaceLike) -> None:
-        """Raise InvalidInput unless the landscape was recorded for this space, or this is what it holds of its own."""
+        """Raise InvalidInput unless the landscape was recorded for this space, or this is the landscape's own space."""
         from subbyte.records.recorded_space import space_of
 
         self._check_workload(space.workload)
@@ -52,7 +52,7 @@ class ReplayRunner(RunnerBase):
         return [self._look_up(config) for config in configs]
 
     def rematch(self, workload: ConvWorkload, configs: Sequence[Configuration], rounds: int) -> list[list[float]]:
-        """The recorded samples in place of rounds: at most ``rounds``, as many as each of the configurations has."""
+        """The recorded samples instead of new rounds: at most ``rounds``, as many as every configuration has."""
         found = [result for result in self.run(workload, configs) if isinstance(result, Measured)]
         samples = [list(result.samples or (result.microseconds,)) for result in found]
         common = min(rounds, *(len(one) for one in samples))

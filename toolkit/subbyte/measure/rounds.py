@@ -1,9 +1,9 @@
-"""Several kernels timed side by side: in rounds, each round in a new random order, with the clocks beside every round.
+"""Several kernels timed interleaved: in rounds, each in a new random order, with clock readings before every round.
 
-Clocks and temperature of a GPU drift over seconds by as much as good kernels differ. What is compared is therefore
-sampled in turns: a round holds one sample of every entry, and entries are compared within rounds. All graphs are
-captured before the first round; in its turn an entry is first replayed unmeasured, so that its operands are back in the
-L2 and nobody pays for who was before.
+Clocks and temperature of a GPU drift over seconds by as much as good kernels differ. Kernels to be compared are
+therefore sampled in turn: a round holds one sample of every entry, and entries are compared within rounds. All graphs
+are captured before the first round; each entry is first replayed unmeasured, so that its operands are back in the L2
+and the preceding entry has no influence.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from subbyte.gpu.timing import TimedDevice, spin_up, times
 class RoundProtocol:
     """How long and how often to measure. Times in milliseconds of device work. Raises InvalidInput.
 
-    ``rounds`` of one sample each: replays of a graph of ``launches`` layers for at least ``sample_ms``, behind
-    ``warmup_ms`` of unmeasured ones. ``cold_launches`` is the same for launches with an emptied L2. ``timeout_s``
+    ``rounds`` of one sample each: replays of a graph of ``launches`` layers for at least ``sample_ms``, after
+    ``warmup_ms`` of unmeasured ones. ``cold_launches`` is the same for launches with a flushed L2. ``timeout_s``
     bounds the wait for any one sample; ``spin_up_ms`` of work precede the first sample on a device in this process.
     """
 
@@ -50,7 +50,7 @@ class RoundProtocol:
 
 @dataclass(frozen=True)
 class Entry:
-    """One kernel in one way of timing (``what``: such as ``hot``). ``sample`` gives microseconds of one launch."""
+    """One kernel in one way of timing (``what``, such as ``hot``). ``sample`` returns microseconds per launch."""
 
     side: str
     what: str
@@ -59,8 +59,8 @@ class Entry:
 
 @dataclass(frozen=True)
 class Rounds:
-    """``samples[e][r]`` are microseconds of entry e in round r, ``orders[r]`` the entries in the order of their turns,
-    ``clocks`` the readings before every round and behind the last."""
+    """``samples[e][r]`` are microseconds of entry e in round r, ``orders[r]`` the order of the entries in round r,
+    ``clocks`` the readings before every round and after the last."""
 
     samples: tuple[tuple[float, ...], ...]
     orders: tuple[tuple[int, ...], ...]
@@ -70,7 +70,7 @@ class Rounds:
 def interleave(
     entries: Sequence[Entry], rounds: int, rng: random.Random, snapshot: Callable[[], Snapshot] = Snapshot
 ) -> Rounds:
-    """Sample every entry once a round, each round in an order of its own. Raises what a sample raises."""
+    """Sample every entry once per round, each round in its own random order. Raises what a sample raises."""
     samples: list[list[float]] = [[] for _ in entries]
     orders, clocks = [], [snapshot()]
     order = list(range(len(entries)))
@@ -86,7 +86,7 @@ def interleave(
 class Replays:
     """Captures graphs and makes samples of their replays; the graphs live until ``stack`` is closed.
 
-    Raises CudaError for a fault of a launch, DeviceHang past the limit.
+    Raises CudaError for a fault of a launch, DeviceHang past the time limit.
     """
 
     def __init__(self, stack: ExitStack, how: RoundProtocol) -> None:
@@ -94,7 +94,7 @@ class Replays:
         self._flushes: dict[int, Callable[[], None]] = {}
 
     def hot(self, device: TimedDevice, launch: Callable[[], None], each: int = 1) -> Callable[[], float]:
-        """Samples with the operands in the L2, as far as they fit. ``launch`` enqueues ``each`` layers: the samples
+        """Samples with the operands in the L2, as far as they fit. ``launch`` enqueues ``each`` layers; the samples
         are microseconds of one."""
         how = self._how
         self._prepare(device, launch)
@@ -114,7 +114,7 @@ class Replays:
         return sample
 
     def cold(self, device: TimedDevice, launch: Callable[[], None]) -> Callable[[], float]:
-        """Samples with the L2 overwritten before every launch: the difference to the overwriting alone."""
+        """Samples with the L2 overwritten before every launch: the difference to overwriting alone."""
         how = self._how
         self._prepare(device, launch)
 
@@ -139,7 +139,7 @@ class Replays:
     def _prepare(self, device: TimedDevice, launch: Callable[[], None]) -> None:
         device.activate()
         device.flush_buffer()
-        launch()  # outside the capture: the driver may load code lazily at the first launch
+        launch()  # outside the capture: the driver may load code lazily on the first launch
         device.synchronize(self._how.timeout_s)
         spin_up(device, self._how.spin_up_ms, self._how.timeout_s)
 

@@ -1,4 +1,4 @@
-"""The one door to a measurement: candidates in, results out. A GPU, a recorded landscape and a fake all fit."""
+"""The single interface to a measurement: candidates in, results out. A GPU, a recorded landscape and a fake all fit."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Runner(Protocol):
     a candidate that fails: that is a ``Failed`` value. It raises only when no candidate could be served (no GPU, a
     landscape of another workload). ``close`` frees what the runner holds and may be called twice.
 
-    Optional: ``at_once``, how many configurations it wants in one call (1 if missing; more pays where they are built or
-    measured side by side); ``check(space)``, which raises InvalidInput when the runner cannot serve a whole space;
+    Optional: ``at_once``, how many configurations it wants per call (default 1; more pays if they are built or measured
+    in parallel); ``check(space)``, which raises InvalidInput when the runner cannot serve a whole space;
     ``iterate(workload, configs)``, a generator of results in order, each as soon as it is known, which a study prefers
-    to ``run`` and closes early to stop; ``stream(workload, configs)``, a generator of places and results of many
-    devices, each as soon as it is known, which draws configurations only when it has room for them and which a study
-    prefers to both; ``build_ahead(workload, configs)``, a hint that returns at once;
-    ``rematch(workload, configs, rounds)``, microseconds by configuration and round, measured side by side.
+    to ``run`` and closes early to stop; ``stream(workload, configs)``, a generator of positions and results from
+    several devices, each as soon as it is known, which draws configurations only when it has room for them and which a
+    study prefers to both; ``build_ahead(workload, configs)``, a hint that returns at once; ``rematch(workload, configs,
+    rounds)``, interleaved times in microseconds by configuration and round.
     """
 
     device: Mapping[str, Any]
@@ -56,15 +56,15 @@ class Runner(Protocol):
 
 
 LIKE = ("runner", "name", "arch", "sms")
-"""What two devices must have in common for their times to compare (as far as both say it)."""
+"""Fields in which two devices must agree for their times to be comparable (if both have them)."""
 
 
 Device = int | str | Sequence[int]
-"""How a GPU is named: its number, ``cuda:1``, ``any``, or several numbers."""
+"""How to name a GPU: its number, ``cuda:1``, ``any``, or several numbers."""
 
 
 def parse_device(device: Device) -> tuple[int, ...] | None:
-    """GPU numbers of ``1``, ``cuda:1``, ``cuda:0,cuda:1`` or a sequence; None for ``any``. Raises InvalidInput."""
+    """GPU numbers for ``1``, ``cuda:1``, ``cuda:0,cuda:1`` or a sequence; None for ``any``. Raises InvalidInput."""
     if isinstance(device, str):
         if device.strip().lower() == "any":
             return None
@@ -80,7 +80,7 @@ def parse_device(device: Device) -> tuple[int, ...] | None:
 
 
 def refuse_unlike(known: Mapping[str, Any], other: Mapping[str, Any]) -> None:
-    """Raise InvalidInput, naming the difference, when times of two devices do not compare."""
+    """Raise InvalidInput, naming the difference, if times of two devices are not comparable."""
     for key in LIKE:
         if key in known and key in other and known[key] != other[key]:
             raise InvalidInput(
@@ -92,7 +92,7 @@ def refuse_unlike(known: Mapping[str, Any], other: Mapping[str, Any]) -> None:
 def results_of(
     runner: Runner, workload: ConvWorkload, configs: Sequence[Configuration]
 ) -> Generator[Sequence[Result], None, None]:
-    """Results of ``configs`` in order, in the portions in which the runner hands them over."""
+    """Results of ``configs`` in order, in the portions in which the runner returns them."""
     iterate = getattr(runner, "iterate", None)
     if iterate is not None:
         with closing(iterate(workload, configs)) as results:

@@ -1,4 +1,5 @@
-"""The same convolutions in this toolkit and in cuDNN, one process, one GPU: the record behind ``subbyte bench``."""
+"""The same convolutions in this toolkit and in cuDNN, in one process on one GPU: the record behind ``subbyte
+bench``."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ from subbyte.workload import workload as parse
 
 TOP_K = 5
 SHARE = 0.8
-"""Of what an instruction allows alone: what a kernel should reach."""
+"""The fraction of an instruction's peak that a kernel should reach."""
 
 
 def epilogue(output: Operand) -> str:
@@ -41,7 +42,7 @@ EPILOGUE = epilogue(INT4.output)
 
 @dataclass(frozen=True)
 class Row:
-    """One side on one workload. ``tops`` counts the convolution's true operations over the hot time."""
+    """One side on one workload. ``tops`` counts the convolution's actual operations over the hot time."""
 
     workload: Name
     spec: Name
@@ -63,7 +64,7 @@ class Row:
 
 
 class Absence(msgspec.Struct, frozen=True):
-    """A side that could not run on a workload, and why."""
+    """A side that could not run a workload, and why."""
 
     workload: Name
     side: Name
@@ -71,7 +72,7 @@ class Absence(msgspec.Struct, frozen=True):
 
 
 class BenchShape(msgspec.Struct, frozen=True):
-    """What ``subbyte bench --out`` writes, as it is read."""
+    """The record that ``subbyte bench --out`` writes, as it is read back."""
 
     rows: tuple[Row, ...]
     missing: tuple[Absence, ...]
@@ -95,7 +96,7 @@ class Candidate:
 
 
 def from_bundles(folders: Sequence[str | os.PathLike[str]]) -> dict[ConvWorkload, list[Candidate]]:
-    """Every kernel of the bundles, by workload. Raises InvalidInput, BrokenRecord."""
+    """Every kernel in the bundles, by workload. Raises InvalidInput, BrokenRecord."""
     from subbyte.records.describe import config_from_dict, workload_from_dict
     from subbyte.records.manifest import read_manifest
 
@@ -112,7 +113,7 @@ def from_bundles(folders: Sequence[str | os.PathLike[str]]) -> dict[ConvWorkload
 
 
 def _kernel(folder: str | os.PathLike[str], name: str) -> bytes:
-    """A kernel of a bundle. Raises InvalidInput when it is not there."""
+    """A kernel from a bundle. Raises InvalidInput if it does not exist."""
     try:
         return inside(folder, name).read_bytes()
     except OSError as error:
@@ -141,7 +142,7 @@ def side_by_side(
             try:
                 rows.append(measure())
                 say(_line(rows[-1]))
-            except Exception as error:  # PyTorch's and cuDNN's own errors too: one side fails, the others go on
+            except Exception as error:  # PyTorch's and cuDNN's own errors too: one side fails, the others continue
                 missing.append({"workload": workload.label, "side": name, "reason": str(error)[:500]})
                 say(f"{workload.label}: {name}: {missing[-1]['reason']}")
     return {
@@ -194,10 +195,10 @@ def _sides(
 
 
 def ours(case: Case, candidates: Sequence[Candidate], device: CudaDevice, how: TimingProtocol, more: str = "") -> Row:
-    """The fastest verified candidate: all are tried shortly, the best few timed in full. ``more`` follows the side's
-    name.
+    """The fastest verified candidate: all are timed briefly, then the best few in full. ``more`` is appended to the
+    side's name.
 
-    Raises InvalidInput when there is none, or none is right.
+    Raises InvalidInput when there is none, or none is correct.
     """
     quick = replace(how, min_total_ms=min(how.min_total_ms, 4.0), repeats=3, warmup_ms=1.0, cold=False)
     evaluator = Evaluator(device, case, quick)
@@ -265,7 +266,7 @@ def text_of(record: dict[str, Any]) -> str:
 
 
 def _ceiling(row: Row, gpu: str) -> str:
-    """Of a kernel on 2:4 weights: what the instruction alone allows, and the share that was reached; "" of another."""
+    """For a kernel on 2:4 weights: the instruction's own peak, and the fraction reached; "" for others."""
     if row.config is None or parse(row.spec).precision.weights.group != (2, 4):
         return ""
     if not config_from_dict(row.config).skips_zeros:
@@ -283,7 +284,7 @@ def _ceiling(row: Row, gpu: str) -> str:
 
 
 def build_candidates(workload: ConvWorkload, arch: str) -> list[Candidate]:
-    """Kernels to compare when no bundle is given: what :func:`subbyte.compile` takes, for weights with a pattern of
+    """Kernels to compare when no bundle is given: the one :func:`subbyte.compile` takes, for weights with a pattern of
     zeros the best known kernel that skips them and the best that does not, and the best of a shipped landscape.
 
     Raises the errors of :func:`subbyte.compile` when nothing can be built.
@@ -297,7 +298,7 @@ def build_candidates(workload: ConvWorkload, arch: str) -> list[Candidate]:
     built = [Candidate(chosen.config, bytes(chosen.cubin), chosen.launch)]
     for config in best_twins(workload, arch):
         if config != chosen.config:
-            with suppress(SubbyteError):  # the compiler's work on it is refused
+            with suppress(SubbyteError):  # the compiled kernel is rejected
                 kernel = build(workload, config, arch)
                 built.append(Candidate(config, bytes(kernel.cubin), kernel.launch))
     name = find_landscape(workload, arch)
@@ -305,7 +306,7 @@ def build_candidates(workload: ConvWorkload, arch: str) -> list[Candidate]:
         landscape = Landscape.load(name)
         timed = sorted((r.microseconds, i) for i, r in landscape.results.items() if isinstance(r, Measured))
         for config in (landscape.config(index) for _, index in timed[:TOP_K]):
-            with suppress(SubbyteError):  # recorded by a generator whose kernels looked different
+            with suppress(SubbyteError):  # recorded with a generator whose kernels were different
                 kernel = build(workload, config, arch)
                 built.append(Candidate(config, bytes(kernel.cubin), kernel.launch))
     return built

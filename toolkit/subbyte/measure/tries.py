@@ -1,12 +1,13 @@
-"""``compile`` that measures: the likeliest configurations are built side by side, verified and timed on this GPU."""
+"""``compile`` with measurements: the most promising configurations are built in parallel, verified and timed on this
+GPU."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from subbyte.arguments import checked, whole
 from subbyte.device.arch import Arch
@@ -15,10 +16,11 @@ from subbyte.errors import InvalidInput, MissingDependency, SubbyteError
 from subbyte.families.registry import family_of
 from subbyte.gpu.timing import TimingProtocol
 from subbyte.kernel.build import make_plan
-from subbyte.kernel.choose import Asked, likeliest, two_launches
 from subbyte.kernel.choose import compile as choose
+from subbyte.kernel.choose import likeliest, remembered, two_launches
 from subbyte.kernel.kernel import Kernel, build
 from subbyte.kernel.own import Memory, own_records
+from subbyte.kernel.remembered import Asked
 from subbyte.kernel.split import Built
 from subbyte.measure.noise import rank_interleaved
 from subbyte.measure.runner import Device, Runner, parse_device, results_of
@@ -32,14 +34,14 @@ from subbyte.workload.sparsity import FOUND, with_sparsity
 
 MOST = 1_000
 FINALISTS, ROUNDS = 4, 9
-"""How many of the fastest are timed once more, side by side, and how often each."""
+"""How many of the fastest are timed again, interleaved, and how often each."""
 BRIEF = TimingProtocol(cold=False, min_total_ms=5.0, repeats=5)
-"""How long each candidate is timed: the finalists are told apart afterwards."""
+"""How long each candidate is timed; the finalists are compared more closely afterwards."""
 
 
 class Winner(NamedTuple):
-    """The fastest of ``measured`` verified candidates of ``tried``, its ``times`` beside the others', and how long the
-    first choice took (None when that failed)."""
+    """The fastest of ``measured`` verified candidates out of ``tried``; its ``times`` when measured against the others,
+    and the time of the first choice (None if that failed)."""
 
     config: Configuration
     times: tuple[float, ...]
@@ -71,22 +73,22 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
 
     Without ``tries`` nothing is measured and no GPU is needed (:func:`subbyte.kernel.compile`). The kernel is the
     fastest that the user's own searches found on this GPU, as long as its text has not changed; else the fastest one
-    recorded in the package; else the one estimated fastest, on the newest instruction that covers the convolution. Only
-    a batch above 64 images without a record is weighed against two launches for parts of it.
+    recorded in the package; else the one with the best estimate, on the newest instruction that covers the convolution.
+    Only for a batch above 64 images without a record, two launches that split it are considered as well.
 
     With ``tries=16`` the 16 most promising configurations, best first, are built in parallel on the processors of
     this machine. On the GPU ``device`` (a number, ``cuda:1``) every output element of each is compared with the exact
     result and each is timed; the fastest four are timed again, in turns. The winner is kept in the user's own
     ``store`` (a file; default: the usual one below the cache folder, or the one that ``SUBBYTE_STORE`` names; ``off``:
     none), where ``compile``, ``build`` and ``conv2d`` find it. Two launches for a batch above 64 images that are
-    expected to be faster are verified and timed beside it; where they are faster, they are returned and nothing is
-    stored. ``gpu`` takes the store's records of a GPU of this name.
+    expected to be faster are verified and timed beside it; where they are faster, they are returned and kept as well,
+    for ``compile``. ``gpu`` takes the store's records of a GPU of this name.
 
     ``family`` (the name of one of :func:`subbyte.families.families`) restricts the choice to one family; ``output``,
     ``clip``, ``requant`` and ``sparsity`` are those of :func:`subbyte.build`. ``reads`` and ``writes`` select kernels
-    whose input and output words have this form: in a chain, ``argument("Out").form`` of one kernel is
+    whose input and output words have this layout: in a chain, ``argument("Out").form`` of one kernel is
     ``argument("A").form`` of the next. ``sparsity="condense"`` selects a kernel that finds zeros anywhere in both
-    operands; if ``density``, the share of nonzero values in both, is given, a dense kernel is used where it is faster.
+    operands; if ``density``, the share of nonzero values in both, is given, a dense kernel is used if it is faster.
 
     Raises InvalidInput for an unknown workload, architecture or option, and Unsupported with the reason when no
     requested family covers it; with ``tries`` also MissingDependency without a GPU of the architecture.
@@ -105,7 +107,7 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     with _open(number, output, tries) as runner:
         warm: Callable[[], None] | None = getattr(runner, "warm", None)
         if warm is not None:
-            warm()  # builders load what they need while this process finds out what to build
+            warm()  # builders load what they need while this process decides what to build
         configs = likeliest(found, target, tries, family, output, reads, writes, own)
         won = fastest(found, configs, runner)
         on = dict(runner.device)
@@ -115,36 +117,53 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     name = str(on.get("name"))
     kernel = Kernel(make_plan(found, won.config, target, output, clip, requant), reason=_reason(won, name))
     asked = Asked(target, family, output, clip, requant, reads, writes, store, gpu)
+    _keep(found, won.config, won.times, on, won.measured, asked)
     two = _faster_in_two(kernel, won, asked, number, name)
-    if two is not None:
-        return two
-    memory = Memory(found, target.name, "tries", store, output)
-    memory.seen.add(won.config)
-    memory.settle(won.config, won.times, on, won.measured)
-    return kernel
+    if two is None:
+        return kernel
+    _keep(found, two[0].plan.config, two[1], on, won.measured, asked)
+    return two[0]
 
 
-def _faster_in_two(kernel: Kernel, won: Winner, asked: Asked, device: int, name: str) -> Kernel | None:
-    """Two launches in place of the fastest kernel of one, where they were expected to be faster and are: each output
-    element compared, and timed, on the same GPU."""
-    two = two_launches(Built(kernel, None), asked)
-    try:
-        time = two.time(BRIEF, f"cuda:{device}").microseconds if two is not None else won.microseconds
-    except SubbyteError:  # one launch is right, and its time is known
+def _keep(
+    workload: ConvWorkload, config: Configuration, times: Sequence[float], device: Mapping[str, Any], measured: int,
+    asked: Asked,
+) -> None:  # fmt: skip
+    """Into the user's own store, as a search of its own: one launch does not give way to two, which some calls never
+    take."""
+    memory = Memory(workload, asked.arch.name, "tries", asked.store, asked.output)
+    memory.seen.add(config)
+    memory.settle(config, times, device, measured)
+
+
+def _faster_in_two(
+    kernel: Kernel, won: Winner, asked: Asked, device: int, name: str
+) -> tuple[Kernel, tuple[float, ...]] | None:
+    """Two launches in place of the fastest kernel of one, with their times, where they were expected or remembered to
+    be faster and are: each output element compared, and timed, on the same GPU."""
+    found = remembered(kernel.workload, asked, every=True), two_launches(Built(kernel, None), asked)
+    ways = {one.plan.config.key: one for one in found if one is not None}
+    best, times, least = None, won.times, won.microseconds
+    for one in ways.values():
+        try:
+            timing = one.time(BRIEF, f"cuda:{device}")
+        except SubbyteError:  # one launch is right, and its time is known
+            continue
+        if timing.microseconds < least:
+            best, times, least = one, timing.samples, timing.microseconds
+    if best is None:
         return None
-    if two is None or time >= won.microseconds:
-        return None
-    sizes = " and ".join(str(one.workload.n) for one in two.parts)
+    sizes = " and ".join(str(one.workload.n) for one in best.parts)
     reason = (
-        f"two launches, of {sizes} images, {time:.2f} us measured now on {name}, verified; one launch, the fastest of "
-        f"{won.measured} measured: {won.microseconds:.2f} us; not remembered, as each kernel is found by its own batch"
+        f"two launches, of {sizes} images, {least:.2f} us measured now on {name}, verified; one launch, the fastest of "
+        f"{won.measured} measured: {won.microseconds:.2f} us"
     )
-    return replace(two, reason=reason)
+    return replace(best, reason=reason), times
 
 
 def fastest(workload: ConvWorkload, configs: list[Configuration], runner: Runner) -> Winner | Failed:
-    """The fastest of configurations on a runner: each verified and timed, the first of them again side by side where
-    the runner can; what went wrong first where none has a time."""
+    """The fastest of several configurations on a runner: each is verified and timed, the fastest ones again interleaved
+    if the runner can; if none has a time, the first failure."""
     hint: Callable[..., None] | None = getattr(runner, "build_ahead", None)
     if hint is not None:
         hint(workload, configs)
@@ -170,7 +189,7 @@ def fastest(workload: ConvWorkload, configs: list[Configuration], runner: Runner
         try:
             first = rank_interleaved(rematch(workload, finalists, ROUNDS))[0]
             config, times, microseconds = finalists[first.place], first.samples, first.microseconds
-        except SubbyteError:  # what each took alone is known
+        except SubbyteError:  # the time of each alone is known
             pass
     first_result = results[0]
     alone = first_result.microseconds if isinstance(first_result, Measured) else None

@@ -1,8 +1,8 @@
-"""A process of its own for work that may crash, hang or poison what it touches, and a new one when it did.
+"""A separate process for work that may crash, hang or poison what it touches, replaced when it does.
 
 :class:`Worker` runs functions of importable modules in a child process, one at a time; :class:`WorkerPool` is a
 ``concurrent.futures`` executor of several. The child is a fresh interpreter (nothing is forked, and the caller's script
-is not imported again), in a session of its own: Ctrl-C never reaches it, and killing it takes what it started along.
+is not imported again) in its own session: Ctrl-C never reaches it, and killing it kills everything it started.
 It ends by itself when its parent is gone.
 """
 
@@ -42,15 +42,15 @@ class WorkerTimeout(WorkerDied):
 
 
 class WorkerRaised(SubbyteError):
-    """The function raised; the message says what. The process is still good."""
+    """The function raised; the message says what. The process can still be used."""
 
 
 class Worker:
-    """One child process, started at the first call and again after a death. ``name`` appears in messages.
+    """One child process, started on the first call and again after a death. ``name`` appears in messages.
 
-    ``prepare`` is called first in each new process and travels by pickle, such as ``partial(load, data)``. Encodings of
-    operands and families of kernels that were registered here are known there.
-    Not for several threads at once, except for :meth:`close`.
+    ``prepare`` is called first in each new process and must be picklable, such as ``partial(load, data)``. Operand
+    encodings and kernel families that were registered here are known there.
+    Not for use by several threads at once, except for :meth:`close`.
     """
 
     def __init__(self, name: str = "worker", prepare: Callable[[], object] | None = None) -> None:
@@ -67,10 +67,10 @@ class Worker:
         return self._process.pid if self._process is not None and self._process.poll() is None else None
 
     def call(self, function: Callable[..., Any], *arguments: Any, timeout: float | None = None) -> Any:
-        """``function(*arguments)`` in the process; both travel by pickle.
+        """``function(*arguments)`` in the process; both are pickled.
 
         Raises WorkerTimeout after ``timeout`` seconds and WorkerDied when the process ended: in both cases the next
-        call starts a new one. Errors of this package arrive as they are, any other as WorkerRaised. InvalidInput for
+        call starts a new one. Errors of this package arrive unchanged, any other as WorkerRaised. InvalidInput for
         what cannot be pickled.
         """
         request = _pickled(function, arguments)
@@ -81,7 +81,7 @@ class Worker:
             try:
                 for one in first:
                     self._ask(one, timeout)
-            except BaseException:  # a process that is not prepared is of no use
+            except BaseException:  # a process whose preparation failed is of no use
                 self.close()
                 raise
         return self._ask(request, timeout)
@@ -98,7 +98,7 @@ class Worker:
             kind, value = pickle.loads(pipe.recv_bytes())
         except (EOFError, OSError):
             raise WorkerDied(self._how_it_died()) from None
-        except BaseException:  # Ctrl-C or the time limit: an answer may still come, to a question nobody remembers
+        except BaseException:  # Ctrl-C or the time limit: an answer may still come, which nobody waits for any more
             self.close()
             raise
         if kind != "done":
@@ -116,7 +116,7 @@ class Worker:
                 thing.close()
 
     def _ready(self) -> bool:
-        """Have a process; True when it is a new one."""
+        """Make sure there is a process; True if it is a new one."""
         if self._process is not None and self._process.poll() is not None:
             self.close()
         if self._pipe is not None:
@@ -127,7 +127,7 @@ class Worker:
     def _start(self) -> None:
         ours, theirs = Pipe()
         said = None
-        with contextlib.suppress(OSError):  # a full disk: do without the last words
+        with contextlib.suppress(OSError):  # a full disk: do without the process's last output
             said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         code = f"from subbyte.measure.worker import serve; serve({theirs.fileno()})"
         try:
@@ -161,7 +161,7 @@ class Worker:
 class WorkerPool(Executor):
     """An executor of ``workers`` processes. A process that dies fails its own future (WorkerDied) and is replaced.
 
-    ``timeout`` seconds are granted to each task, from when a process takes it: waiting in the queue does not count.
+    Each task may take ``timeout`` seconds, counted from when a process takes it; waiting in the queue does not count.
     ``prepare`` is called first in each new process.
     """
 
@@ -182,7 +182,7 @@ class WorkerPool(Executor):
         self._closed = self._killed = False
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
-        """Run ``function(*arguments, **options)`` in a process; everything travels by pickle."""
+        """Run ``function(*arguments, **options)`` in a process; everything is pickled."""
         if self._closed:
             raise RuntimeError("the pool was shut down")
         with self._starting:
@@ -195,7 +195,7 @@ class WorkerPool(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more tasks. With ``cancel_futures`` those waiting are cancelled and those running killed."""
+        """Accept no more tasks. With ``cancel_futures`` waiting ones are cancelled and running ones killed."""
         self._closed = True
         if cancel_futures:
             self._killed = True
@@ -224,7 +224,7 @@ class WorkerPool(Executor):
                 continue
             try:
                 future.set_result(worker.call(task, timeout=self.timeout))
-            except BaseException as error:  # belongs to whoever asks for the result
+            except BaseException as error:  # raised for whoever asks for the result
                 future.set_exception(error)
         worker.close()
 
@@ -250,7 +250,7 @@ def describe_exit(status: int | None) -> str:
 
 
 def serve(descriptor: int) -> NoReturn:
-    """What the child process does: answer until the pipe closes."""
+    """The child process's loop: answer requests until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
     pipe = Connection(descriptor)
@@ -258,7 +258,7 @@ def serve(descriptor: int) -> NoReturn:
         try:
             request = pipe.recv_bytes()
         except (EOFError, OSError):
-            os._exit(0)  # not through exit handlers: a context that is lost must not hold the process back
+            os._exit(0)  # skips exit handlers: a lost context must not block the exit
         answer: tuple[str, Any]
         try:
             function, arguments = pickle.loads(request)
@@ -277,7 +277,7 @@ def serve(descriptor: int) -> NoReturn:
 
 
 def end_with_parent() -> None:
-    """From now on this process ends when its parent is gone, also while it is busy."""
+    """From now on this process ends when its parent is gone, even while it is busy."""
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
 
 

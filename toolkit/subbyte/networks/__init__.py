@@ -1,4 +1,4 @@
-"""Networks of few bits, from pixels to logits: definitions, reference, kernels, training, trained weights."""
+"""Binary and few-bit networks, from pixels to logits: definitions, reference, kernels, training, trained weights."""
 
 from subbyte.networks.catalogue import CATALOGUE, network, perceptron
 from subbyte.networks.check import NetworkCheck

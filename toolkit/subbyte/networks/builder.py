@@ -1,4 +1,4 @@
-"""Layers behind each other: each takes what the one before it gives."""
+"""Builds a network layer by layer: each layer reads the output of the previous one."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ class Builder:
 
     @property
     def layers(self) -> tuple[NetworkLayer, ...]:
-        """Those there are."""
+        """The layers so far."""
         return tuple(self._made)
 
     @property
     def last(self) -> str:
-        """The name of the layer that came last."""
+        """The name of the last layer."""
         return self._made[-1].name
 
     def conv(
         self, k: int, kernel: int, *, stride: int = 1, pad: int | None = None, pool: int = 1, residual: str = "",
         name: str = "",
     ) -> Builder:  # fmt: skip
-        """A convolution of ``k`` channels with a square kernel, padded by half of it unless ``pad`` says otherwise."""
+        """A convolution with ``k`` channels and a square kernel, padded by half the kernel size unless ``pad`` is
+        given."""
         inside = kernel // 2 if pad is None else pad
         return self._add("conv", name, k, (kernel, kernel), inside, stride, pool, residual)
 
     def fc(self, k: int) -> Builder:
-        """A fully connected layer of ``k`` outputs."""
+        """A fully connected layer with ``k`` outputs."""
         return self._add("fc", "", k, self._size[:2], 0, 1, 1, "")
 
     def _add(

@@ -1,6 +1,6 @@
-"""The networks there are, by name: TCBNN's six, APNN-TC's three, and those whose weights come with the package.
+"""The available networks, by name: TCBNN's six, APNN-TC's three, and those whose weights ship with the package.
 
-Layer lists are those of the papers' public code (pnnl/TCBNN, BoyuanFeng/APNN-TC): padding is half of the kernel, so
+Layer lists are those of the papers' public code (pnnl/TCBNN, BoyuanFeng/APNN-TC): padding is half the kernel size, so
 that 224 pixels become 56 with a stride of 4; TCBNN pools bits (after the thresholds), APNN-TC sums (before them). The
 sums of a shortcut are added to all the channels that its layer has.
 """
@@ -19,16 +19,16 @@ from subbyte.networks.network import Network
 from subbyte.numerics.bit_layer import AFTER, BEFORE
 
 DEFAULT_BATCH = 8
-"""Images of a network that is named without ``@batch``."""
+"""Batch size of a network named without ``@batch``."""
 TCBNN = "TCBNN, arXiv 2006.16578"
 APNN = "APNN-TC, arXiv 2106.12169"
 WIDTHS = {DIGITS: (256, 256), MNIST: (512, 512)}
-"""Of the hidden layers of the networks that are trained here."""
+"""Widths of the hidden layers of the networks that are trained here."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A network without its batch: where its layers come from, what it is trained on, and how they are built."""
+    """A network without its batch size: the source of its layers, its training data, and how they are built."""
 
     source: str
     build: Callable[[Builder], Builder]
@@ -74,8 +74,8 @@ def _vgg_variant(made: Builder) -> Builder:
 
 
 def _stages(made: Builder, widths: tuple[int, ...]) -> Builder:
-    """Two blocks of two layers each; the second one of a block adds the sums of the block before, or of the first
-    layer of all."""
+    """Two blocks of two layers each; the second layer of a block adds the sums of the previous block, or those of the
+    very first layer."""
     before = made.last
     for stage, width in enumerate(widths, 1):
         for block in (1, 2):
@@ -114,9 +114,9 @@ CATALOGUE: dict[str, Entry] = {
 
 @checked
 def network(name: str) -> Network:
-    """The network that a text names, with its batch: ``tcbnn.resnet18@64`` (8 images without ``@``).
+    """The network with this name and batch: ``tcbnn.resnet18@64`` (8 images without ``@``).
 
-    Case does not matter. Raises InvalidInput with the names there are.
+    Case does not matter. Raises InvalidInput with the available names.
     """
     what, at, batch = name.strip().lower().partition("@")
     entry = CATALOGUE.get(what)

@@ -1,4 +1,4 @@
-"""What came of a network's run: each layer beside the reference, and what was predicted."""
+"""The result of checking a network's run: each layer against the reference, and the predictions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from subbyte.info_record import InfoRecord, Table, columns_text
 
 @dataclass(frozen=True)
 class CheckedLayer:
-    """A layer that ran: its kernel's configuration and output, why the CPU did a part (``cpu``, "" where it did none),
-    and how many of its output ``elements`` differ from the reference."""
+    """A layer that ran: its kernel's configuration and output, why the CPU did a part of it (``cpu``, "" if it did
+    none), and how many of its output ``elements`` differ from the reference."""
 
     name: str
     workload: str
@@ -23,8 +23,8 @@ class CheckedLayer:
 
 @dataclass(frozen=True)
 class NetworkCheck(InfoRecord):
-    """A run of ``images`` images on ``device``. ``label`` says what the parameters are; ``accuracy`` is of images whose
-    labels are known, else None; ``predictions`` has the class of each image."""
+    """A run of ``images`` images on ``device``. ``label`` says what the parameters are; ``accuracy`` is that on images
+    with known labels, else None; ``predictions`` has the class of each image."""
 
     network: str
     device: str
@@ -37,7 +37,7 @@ class NetworkCheck(InfoRecord):
 
     @property
     def differing(self) -> int:
-        """Elements of all layers that differ from the reference."""
+        """Number of elements, over all layers, that differ from the reference."""
         return sum(layer.differing for layer in self.layers)
 
     def title(self) -> str:
@@ -51,7 +51,7 @@ class NetworkCheck(InfoRecord):
         return Table(columns, tuple(rows))
 
     def text(self) -> str:
-        """The table, and what follows from it."""
+        """The table and the conclusion."""
         total = sum(layer.elements for layer in self.layers)
         lines = [f"{total - self.differing:,} of {total:,} outputs equal the reference"]
         lines += [f"the CPU does what follows the sums of {one.name}: {one.cpu}" for one in self.layers if one.cpu]

@@ -28,11 +28,12 @@ if TYPE_CHECKING:
 
 
 class CompiledNetwork:
-    """The kernels of a network's layers, with its parameters. :meth:`Network.compile` makes one.
+    """The kernels of a network's layers, with its parameters. :meth:`Network.compile` creates one.
 
-    A kernel goes from the bits of the layer before to the bits of the next: it pools, adds a residual and keeps one.
-    Where none does, it gives int32 sums and the CPU does the rest (:func:`~subbyte.networks.steps.finished`). Pixels
-    are integers from the first layer on, and the logits are integers.
+    A kernel reads the bits of the previous layer and writes those for the next: it pools, adds a residual and keeps
+    one. If no kernel can do all of a layer, one returns int32 sums and the CPU does the rest
+    (:func:`~subbyte.networks.steps.finished`). Pixels are integers from the first layer on, and the logits are
+    integers.
     """
 
     def __init__(
@@ -43,12 +44,12 @@ class CompiledNetwork:
 
     @property
     def apart(self) -> dict[str, str]:
-        """The layers of which the CPU does a part, and which."""
+        """The layers of which the CPU does a part, and which part."""
         return {one.layer.name: one.cpu for one in self.kernels if one.cpu}
 
     @checked
     def run(self, images: Images, device: str = "auto") -> NetworkResult:
-        """Logits of any number of images uint8 [N,H,W,C], a batch at a time, and every layer's output.
+        """Logits of any number of images uint8 [N,H,W,C], one batch at a time, and every layer's output.
 
         ``device`` is ``auto``, ``emulator`` or ``cuda:0``. Raises InvalidInput, MissingDependency.
         """
@@ -63,10 +64,11 @@ class CompiledNetwork:
         self, images: Images, device: str = "auto", *, labels: NDArray[np.int64] | None = None,
         report: Callable[[str], None] | None = None,
     ) -> NetworkCheck:  # fmt: skip
-        """Every element of every layer beside the reference, one layer at a time, so that no more than two are held.
+        """Compare every element of every layer with the reference, one layer at a time, so that at most two are in
+        memory.
 
-        ``labels`` int64 [N] of the images, where they are known, give the accuracy; ``report`` is called with the name
-        of each layer that was compared. Raises InvalidInput, MissingDependency.
+        ``labels`` int64 [N] of the images, if known, give the accuracy; ``report`` is called with the name of each
+        layer compared. Raises InvalidInput, MissingDependency.
         """
         place = resolve_device(device, self.arch)
         given = self.network.check_images(images)
@@ -121,8 +123,8 @@ class CompiledNetwork:
     def time(self, protocol: TimingProtocol | None = None, device: str = "auto", seed: int = 0) -> Timing:
         """Time of all layers in one CUDA graph, after every element of every layer was compared with the reference.
 
-        The pixels lie as bytes in the GPU's memory when it begins. Raises Unsupported where the CPU does a part
-        of a layer, MissingDependency without a GPU, WrongResult.
+        The timed part starts with the pixels as bytes in GPU memory. Raises Unsupported if the CPU does a part of a
+        layer, MissingDependency without a GPU, WrongResult.
         """
         self.require_whole()
         place = resolve_device("cuda:0" if device == "auto" else device, self.arch)
@@ -131,14 +133,14 @@ class CompiledNetwork:
         return self.timed(images, place, protocol)
 
     def require_whole(self) -> None:
-        """Raise Unsupported where the CPU does a part of a layer: then there is no chain of all kernels."""
+        """Raise Unsupported if the CPU does a part of a layer: then there is no chain of all kernels."""
         if self.apart:
             name, reason = next(iter(self.apart.items()))
             raise Unsupported(f"{self.network.name}: no time of the whole network, since the CPU does a part of "
                               f"{len(self.apart)} of its {len(self.kernels)} layers; {name}: {reason}")  # fmt: skip
 
     def verified(self, images: Images, place: str) -> NetworkCheck:
-        """The check that precedes times on a resolved device. Raises InvalidInput in the emulator, WrongResult."""
+        """The check that precedes timing on a resolved device. Raises InvalidInput in the emulator, WrongResult."""
         if place == EMULATOR:
             raise InvalidInput("the emulator has no meaningful times; use device='cuda:0'")
         found = self.check(images, place)
@@ -153,22 +155,22 @@ class CompiledNetwork:
             return chain.time(protocol)
 
     def chain(self) -> Chain:
-        """All kernels back to back, each reading the words of the one before. Raises InvalidInput where one does not
-        read them."""
+        """All kernels back to back, each reading the words that the previous one wrote. Raises InvalidInput if one
+        cannot read them."""
         places = {one.layer.name: place for place, one in enumerate(self.kernels)}
         residuals = [places.get(one.layer.residual) for one in self.kernels]
         thresholds = [*self.parameters.thresholds, None]
         return Chain([one.kernel for one in self.kernels], self.parameters.weights, thresholds, residuals)
 
     def batches(self, images: Images) -> Iterator[Images]:
-        """Batches of the network's size, the last one filled up with black."""
+        """Batches of the network's size, the last one padded with black images."""
         for first in range(0, len(images), self.network.batch):
             part = images[first : first + self.network.batch]
             yield np.pad(part, [(0, self.network.batch - len(part)), *[(0, 0)] * 3])
 
 
 def _joined(parts: tuple[LayerOutput, ...], images: int) -> LayerOutput:
-    """The outputs of a layer for several batches as one, without the images that only filled up."""
+    """The outputs of a layer for several batches joined into one, without the padding images."""
     values = [part.values for part in parts if part.values is not None]
     sums = [part.sums for part in parts if part.sums is not None]
     return LayerOutput(

@@ -1,7 +1,7 @@
-"""Ensembles: several networks look at an image and vote (TCBNN's ``benn``, arXiv 2006.16578; Zhu et al., 1806.07550).
+"""Ensembles: several networks classify an image and vote (TCBNN's ``benn``, arXiv 2006.16578; Zhu et al., 1806.07550).
 
-Members share one GPU or are spread over those that are named; the CPU counts the votes. What more GPUs than there were
-would take is said to be simulated.
+Members share one GPU or are spread over the given GPUs; the CPU counts the votes. Results for more GPUs than there are,
+are labelled as simulated.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class EnsembleResult:
 
     @property
     def predictions(self) -> NDArray[np.int64]:
-        """The class with most votes of each image, of equal ones that of the first member that is for one of them."""
+        """The class with the most votes for each image; in a tie, that of the first member that voted for one of
+        them."""
         tied = self.votes == self.votes.max(axis=1, keepdims=True)
         image = np.arange(len(self.votes))
         wanted = np.stack([tied[image, member] for member in self.members])
@@ -50,11 +51,11 @@ class EnsembleResult:
 
 @dataclass(frozen=True)
 class EnsembleTime(InfoRecord):
-    """Microseconds of a batch, every vote compared first. ``members``: each alone on its GPU, by that GPU's events. By
-    the wall's clock, runs in a row: ``one_gpu`` all members on the first GPU, ``together`` on all of ``gpus``;
-    ``voted`` one run by itself on those, from its launch to the votes on the CPU. ``own_gpus`` is the longest of
-    ``members``: what as many GPUs would take at least, without the votes; simulated unless there are as many. ``label``
-    says which."""
+    """Microseconds for a batch, measured after every vote was compared. ``members``: each alone on its GPU, by that
+    GPU's events. By wall clock, over consecutive runs: ``one_gpu`` all members on the first GPU, ``together`` on all of
+    ``gpus``; ``voted`` a single run on those, from its launch to the votes on the CPU. ``own_gpus`` is the maximum of
+    ``members``: a lower bound for one GPU per member, without the votes; simulated unless there are that many GPUs.
+    ``label`` says which."""
 
     network: str
     members: tuple[float, ...]
@@ -88,7 +89,7 @@ class EnsembleTime(InfoRecord):
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """Networks of the same layers with different ``parameters``. Raises InvalidInput for less than two."""
+    """Networks with the same layers and different ``parameters``. Raises InvalidInput for fewer than two."""
 
     network: Network
     parameters: tuple[Parameters, ...]
@@ -108,9 +109,9 @@ class Ensemble:
     @checked
     def run(self, images: Images, device: str = "auto", arch: str = "sm_90a") -> EnsembleResult:
         """The votes of the members' kernels on images uint8 [N,H,W,C]. ``device`` is that of
-        :meth:`CompiledNetwork.run`, or several GPUs, ``cuda:0,cuda:1``: they run at the same time, members in turn.
-        Raises InvalidInput, MissingDependency, and for several GPUs Unsupported where the CPU does a part of a layer.
-        """
+        :meth:`CompiledNetwork.run`, or several GPUs, ``cuda:0,cuda:1``: they run concurrently, with members assigned in
+        turn. Raises InvalidInput, MissingDependency and, for several GPUs, Unsupported if the CPU does a part of a
+        layer."""
         places = resolve_devices(device, arch)
         members = self._compiled(arch)
         if len(places) == 1:
@@ -129,9 +130,9 @@ class Ensemble:
 
     @checked
     def time(self, protocol: TimingProtocol | None = None, device: str = "auto", arch: str = "sm_90a") -> EnsembleTime:
-        """Times on the GPUs that ``device`` names, as in :meth:`run`, after every layer of each member and the votes
-        were compared with the reference. ``protocol`` is that of each member alone. Raises what
-        :meth:`CompiledNetwork.time` does."""
+        """Times on the GPUs in ``device``, as in :meth:`run`, after every layer of each member and the votes were
+        compared with the reference. ``protocol`` is the one for each member alone. Raises what
+        :meth:`CompiledNetwork.time` raises."""
         places = resolve_devices("cuda:0" if device == "auto" else device, arch)
         members, images = self._compiled(arch), self.network.random_images(0)
         seats = [places[number % len(places)] for number in range(len(members))]
@@ -165,8 +166,8 @@ class Ensemble:
 @dataclass(frozen=True, eq=False)
 class TrainedEnsemble:
     """An ensemble whose members were each trained on images drawn with replacement. ``accuracies`` of the members and
-    ``accuracy`` of their votes are those of the integers on the test split; ``differing`` votes are others in floating
-    point."""
+    ``accuracy`` of their votes are those of the integers on the test split; ``differing`` counts votes that differ in
+    floating point."""
 
     ensemble: Ensemble
     accuracies: tuple[float, ...]
@@ -176,13 +177,13 @@ class TrainedEnsemble:
 
     @property
     def summary(self) -> dict[str, object]:
-        """All but the arrays."""
+        """All fields except the arrays."""
         return {"network": self.ensemble.network.stem, "members": len(self.accuracies), "accuracies": self.accuracies,
                 "accuracy": self.accuracy, "differing": self.differing, "test_images": self.images,
                 "label": BY_REFERENCE}  # fmt: skip
 
     def text(self) -> str:
-        """In three lines, for a terminal."""
+        """Three lines for a terminal."""
         each = ", ".join(f"{one:.1%}" for one in self.accuracies)
         return (
             f"{len(self.accuracies)} x {self.ensemble.network.stem}, each alone: {each}\n"
@@ -196,8 +197,8 @@ def train_ensemble(
     data: str, precision: str = "w1a1", members: int = 3, *, epochs: int | None = None, seed: int = 0,
     widths: tuple[int, ...] | None = None, report: Callable[[int, int], None] | None = None,
 ) -> TrainedEnsemble:  # fmt: skip
-    """Train ``members`` networks, each as :func:`~subbyte.networks.training.train` does with ``bagged``, seeds from
-    ``seed`` on, and let them vote. Raises what that raises, and InvalidInput for less than two members."""
+    """Train ``members`` networks, each as :func:`~subbyte.networks.training.train` does with ``bagged``, with seeds
+    from ``seed`` on, and let them vote. Raises what that raises, and InvalidInput for fewer than two members."""
     from subbyte.networks.training import train
 
     count = whole(members, "members", 2, 64)
@@ -215,7 +216,7 @@ def train_ensemble(
 
 
 def where_they_ran(members: int, gpus: int) -> str:
-    """What of an ensemble's times is measured, and what is simulated."""
+    """Which of an ensemble's times are measured, and which are simulated."""
     if gpus == 1:
         return SIMULATED
     if gpus >= members:
@@ -224,7 +225,7 @@ def where_they_ran(members: int, gpus: int) -> str:
 
 
 def random_ensemble(network: Network, members: int, seed: int = 0) -> Ensemble:
-    """Made-up members: for speed only. Raises InvalidInput."""
+    """Members with random parameters: for speed only. Raises InvalidInput."""
     count = whole(members, "members", 2)
     return Ensemble(network, tuple(network.random_parameters(seed + member) for member in range(count)))
 

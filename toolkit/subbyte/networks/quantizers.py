@@ -1,7 +1,7 @@
-"""How real numbers become the few values of a layer while a network is trained, and what of a gradient comes back.
+"""How real numbers become the few values of a layer during training, and which gradients pass through.
 
-Forward they round, backward they are as if they did not, within their range: the straight-through estimator (Bengio et
-al., arXiv 1308.3432; binary networks: Hubara et al., arXiv 1602.02830).
+The forward pass rounds; the backward pass acts as if it did not, within the range of the values: the straight-through
+estimator (Bengio et al., arXiv 1308.3432; binary networks: Hubara et al., arXiv 1602.02830).
 """
 
 from __future__ import annotations
@@ -16,33 +16,34 @@ from subbyte.workload.operand import BIPOLAR, Operand
 
 Reals = NDArray[np.floating]
 RANGE = 2.0
-"""What an activation of an unsigned type reaches at most, before it is divided by its step."""
+"""Upper end of the range of an unsigned activation, before it is divided by its step."""
 
 
 class Rounding(Protocol):
-    """Real numbers as the values that are multiplied, multiples of ``step``; ``middle`` is their usual average."""
+    """Maps real numbers to the values that are multiplied, multiples of ``step``; ``middle`` is the average to aim
+    for."""
 
     @property
     def step(self) -> float:
-        """What a value of 1 stands for."""
+        """The real number that a value of 1 represents."""
         ...
 
     @property
     def middle(self) -> float:
-        """What a real number should be on average."""
+        """The average that real numbers should have."""
         ...
 
     def __call__(self, reals: Reals) -> Reals:
-        """The values."""
+        """The values for real numbers."""
         ...
 
     def passes(self, reals: Reals) -> NDArray[np.bool_]:
-        """Where a gradient comes back."""
+        """Where the gradient passes."""
         ...
 
 
 class Unrounded:
-    """Real numbers as they are, or with ``relu`` those above 0: a network to compare with."""
+    """Real numbers unchanged or, with ``relu``, clipped at 0: for a network to compare with."""
 
     step, middle = 1.0, 0.0
 
@@ -50,7 +51,7 @@ class Unrounded:
         self._relu = relu
 
     def __call__(self, reals: Reals) -> Reals:
-        """Themselves, or 0."""
+        """The numbers, or 0 for negative ones with ``relu``."""
         return np.maximum(reals, 0) if self._relu else reals
 
     def passes(self, reals: Reals) -> NDArray[np.bool_]:
@@ -60,28 +61,28 @@ class Unrounded:
 
 @dataclass(frozen=True)
 class Quantizer:
-    """Of one operand type: values are multiples of ``step``, which is what 1 stands for."""
+    """The quantizer of one operand type: values are multiples of ``step``, the real number that 1 represents."""
 
     operand: Operand
     step: float
 
     @classmethod
     def of_weights(cls, operand: Operand) -> Quantizer:
-        """Weights are kept as real numbers from -1 to 1."""
+        """For weights, which are real numbers from -1 to 1 during training."""
         return cls(operand, 1.0 / max(1, -operand.least))
 
     @classmethod
     def of_activations(cls, operand: Operand) -> Quantizer:
-        """Activations are normalized: bipolar ones from -1 to 1, unsigned ones from 0 to 2."""
+        """For normalized activations: bipolar ones from -1 to 1, unsigned ones from 0 to 2."""
         return cls(operand, 1.0 if operand.encoding == BIPOLAR else RANGE / operand.largest)
 
     @property
     def middle(self) -> float:
-        """What a normalized activation should be on average."""
+        """The average that a normalized activation should have."""
         return self.step * (self.operand.least + self.operand.largest) / 2
 
     def __call__(self, reals: Reals) -> Reals:
-        """The nearest values, halves to the larger one."""
+        """The nearest values, with halves going to the larger one."""
         if self.operand.encoding == BIPOLAR:
             gap = np.floor((reals / self.step - self.operand.least + 1) / 2)
             values = self.operand.least + 2 * gap
@@ -90,5 +91,5 @@ class Quantizer:
         return np.clip(values, self.operand.least, self.operand.largest).astype(reals.dtype)
 
     def passes(self, reals: Reals) -> NDArray[np.bool_]:
-        """Where a gradient comes back: within the range of the values."""
+        """Where the gradient passes: within the range of the values."""
         return (reals >= self.operand.least * self.step) & (reals <= self.operand.largest * self.step)

@@ -1,4 +1,4 @@
-"""A network as the reference computes it: values, layer by layer; no bits, no lowering, no kernel."""
+"""A network computed by the reference: values, layer by layer; no bits, no lowering, no kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the kernels of a network are asked for, what lies between them, and what the CPU does where a kernel cannot."""
+"""What a network asks of its kernels, what happens between them, and what the CPU does if a kernel cannot."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from subbyte.networks.network import Network
 
 RESIDUAL_LIMIT = LARGEST[NARROW]
-"""Of a sum that 16 bits hold whatever its sign."""
+"""Largest magnitude of a sum that 16 bits hold, whatever its sign."""
 
 
 def fusion(network: Network, layer: NetworkLayer) -> Fusion:
-    """What stands between the sums of a layer and its output."""
+    """The operations fused between a layer's sums and its output."""
     source = network.layer(layer.residual).workload if layer.residual else None
     return Fusion(
         layer.pool, layer.pool_order, source.k if source else 0, waiting_pool(network, layer) if source else 1,
@@ -34,24 +34,24 @@ def fusion(network: Network, layer: NetworkLayer) -> Fusion:
 
 
 def waiting_pool(network: Network, layer: NetworkLayer) -> int:
-    """Sums that wait for a layer, in each direction, of which it adds the largest."""
+    """Size, in each direction, of the windows of kept sums of which a layer adds the maximum."""
     return network.shortcut_pool(layer) // network.kept_pool(layer.residual)
 
 
 def bits_of(network: Network, name: str) -> int:
-    """Bits in which a layer's sums wait for a later one: 16 where these hold them whatever the operands, else 32."""
+    """Bits in which a layer's sums are kept for a later one: 16 if these are enough for all operands, else 32."""
     return WIDE if name in network.residuals and network.largest_sums()[name] > LARGEST[NARROW] else NARROW
 
 
 def request(network: Network, layer: NetworkLayer) -> tuple[ConvWorkload, str]:
-    """The workload and the output of a kernel that does a whole layer: of the last one the sums."""
+    """The workload and the output of a kernel that does a whole layer: for the last layer, the sums."""
     if layer is network.layers[-1]:
         return layer.workload, SUMS
     return layer.workload, layer.workload.precision.output.name + fusion(network, layer).text
 
 
 def unproven(network: Network, layer: NetworkLayer) -> str:
-    """Why no kernel may keep or add a layer's sums; empty where 32 bits hold them whatever the operands."""
+    """Why no kernel may keep or add a layer's sums; empty if 32 bits are enough for all operands."""
     largest = network.largest_sums()
     waiting = [name for name in (layer.residual, layer.name) if name in network.residuals]
     wide = next((name for name in waiting if largest[name] > LARGEST[WIDE]), None)
@@ -62,8 +62,8 @@ def unproven(network: Network, layer: NetworkLayer) -> str:
 def finished(
     layer: NetworkLayer, sums: Int32Array, thresholds: Thresholds, residual: Int32Array | None
 ) -> tuple[NDArray[Any], Int32Array]:
-    """Sums of a kernel int32 [N,P,Q,K] -> values that the next layer reads, and the sums with the residual: what the
-    CPU does where no kernel does it, thresholds first, then pooling of the few bits."""
+    """A kernel's sums int32 [N,P,Q,K] -> the values that the next layer reads, and the sums with the residual: the part
+    that the CPU does if no kernel does; thresholds first, then pooling of the few bits."""
     if residual is not None:
         sums = sums.copy()
         sums[..., : residual.shape[3]] += residual

@@ -1,4 +1,4 @@
-"""A network as a timeline: what each layer computes and moves, and the least time that takes."""
+"""A network as a timeline: what each layer computes and moves, and the least time that this takes."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from subbyte.networks.network import Network
 
 CLOCK_MHZ = 1_755
-"""At which the cycles of an estimate become microseconds: that of an H200 under load of its Tensor Cores."""
+"""Clock at which estimated cycles are converted to microseconds: that of an H200 with its Tensor Cores under load."""
 
 
 @dataclass(frozen=True)
 class TimelineLayer:
     """A layer of a timeline; times in microseconds.
 
-    ``operations`` count two for each product and sum, ``bit_products`` each as often as one-bit products make it up; it
-    is 0 where the activations are pixels, which kernels multiply whole, as bytes.
-    ``residual_read`` and ``residual_written`` are bytes of sums that wait for a later layer, of ``residual_bits`` each
-    (0 where there are none). ``launch``, ``move`` and ``multiply`` are floors; ``floor`` is the first and the longer of
-    the others. ``estimate`` is that of the kernel's family for ``config``, None where no kernel takes the layer as a
-    whole; it knows nothing of pooling and residuals. ``cpu`` says why none does.
+    ``operations`` counts two per multiply-accumulate, ``bit_products`` each of them once per one-bit product it
+    consists of (0 if the activations are pixels, which kernels multiply whole, as bytes). ``residual_read`` and
+    ``residual_written`` are bytes of sums kept for later layers, with ``residual_bits`` each (0 if there are none).
+    ``launch``, ``move`` and ``multiply`` are floors; ``floor`` is the first plus the longer of the other two.
+    ``estimate`` is that of the kernel's family for ``config``, None if no kernel does the whole layer; it ignores
+    pooling and residuals. ``cpu`` says why none does.
     """
 
     name: str
@@ -58,12 +58,12 @@ class TimelineLayer:
 
     @property
     def floor(self) -> float:
-        """Launching, then the longer of moving and multiplying."""
+        """Launch, plus the longer of moving and multiplying."""
         return self.launch + max(self.move, self.multiply)
 
     @property
     def bytes_moved(self) -> int:
-        """Of everything, each once."""
+        """Bytes of all operands and results, each counted once."""
         return self.input_bytes + self.weight_bytes + self.output_bytes + self.residual_read + self.residual_written
 
 
@@ -80,9 +80,9 @@ class NetworkTimeline(InfoRecord):
     layers: tuple[TimelineLayer, ...]
     floor: float
     residual_share: float
-    """Of all bytes that are moved."""
+    """Sum of the bytes moved by all layers."""
     estimate: float | None
-    """Microseconds of all layers that have one; None where one has none."""
+    """Microseconds, summed over all layers; None if one of them has no estimate."""
 
     def title(self) -> str:
         """Network and GPU."""
@@ -101,7 +101,7 @@ class NetworkTimeline(InfoRecord):
         return Table(columns, tuple(rows))
 
     def text(self) -> str:
-        """The table, and what follows from it."""
+        """The table and the conclusion."""
         lines = [f"floor of all layers {self.floor:.1f} us; residuals are {self.residual_share:.0%} of all bytes"]
         wide = [one.name for one in self.layers if one.residual_bits > 16]
         if wide:
@@ -115,7 +115,7 @@ class NetworkTimeline(InfoRecord):
 
 
 def timeline(network: Network, arch: str) -> NetworkTimeline:
-    """See :meth:`Network.timeline`. Raises Unsupported for an architecture of which no GPU was measured."""
+    """See :meth:`Network.timeline`. Raises Unsupported for an architecture without a measured GPU."""
     name = arch_named(arch).name
     peaks = next((found for found in map(measured_peaks, known_devices()) if found.arch == name), None)
     if peaks is None or not peaks.binary_tops:
@@ -151,7 +151,7 @@ def _layer(network: Network, place: int, arch: str, peaks: MeasuredPeaks) -> Tim
 
 
 def _multiplied(wl: ConvWorkload, peaks: MeasuredPeaks) -> tuple[int, float]:
-    """One-bit operations of a layer and the microseconds they take at least; of pixels 0, and those of bytes."""
+    """One-bit operations of a layer and the least microseconds they take; for pixels 0, and the time for bytes."""
     types = wl.precision
     if types.activations.bits == PIXEL.bits:
         return 0, wl.operations / max(peaks.tops.values()) / 1e6
@@ -160,7 +160,7 @@ def _multiplied(wl: ConvWorkload, peaks: MeasuredPeaks) -> tuple[int, float]:
 
 
 def residual_bytes(network: Network, layer: NetworkLayer) -> tuple[int, int, int]:
-    """Bytes of sums read and written, and the bits of those written, else of those read."""
+    """Bytes of sums read and written, and the bits of those written, or else of those read."""
 
     def size(name: str) -> tuple[int, int]:
         wl = next(one.workload for one in network.layers if one.name == name)
@@ -174,8 +174,8 @@ def residual_bytes(network: Network, layer: NetworkLayer) -> tuple[int, int, int
 
 
 def _estimate(network: Network, layer: NetworkLayer, arch: str) -> tuple[str, float | None, str]:
-    """The best known configuration of a whole layer, what its family expects of it in microseconds, and where there is
-    none the reason; nothing is built."""
+    """The best known configuration for a whole layer, the microseconds that its family predicts, and the reason if
+    there is none; nothing is built."""
     workload, output = request(network, layer)
     if reason := unproven(network, layer):
         return "", None, reason

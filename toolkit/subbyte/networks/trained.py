@@ -1,4 +1,4 @@
-"""The trained weights that come with the package, with the test images where these may be given away."""
+"""The trained weights that ship with the package, with the test images if their licence allows it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _file(stem: str) -> WeightsFile:
 
 
 def trained_parameters(network: Network) -> Parameters:
-    """The parameters of a network with ``trained``. Raises BrokenRecord where its file is missing or damaged."""
+    """The trained parameters of a network. Raises BrokenRecord if its file is missing or damaged."""
     return _file(network.stem).parameters(network)
 
 
@@ -37,10 +37,10 @@ def facts(network: Network) -> dict[str, Any]:
 
 
 def test_images(network: Network) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """The images uint8 [N,H,W,1] that its training did not see, and their labels int64 [N].
+    """The images uint8 [N,H,W,1] that were not used in training, and their labels int64 [N].
 
-    Raises InvalidInput for a network without trained weights, MissingDependency where the images come with a package
-    that is not installed.
+    Raises InvalidInput for a network without trained weights, MissingDependency if the images come with a package that
+    is not installed.
     """
     if not network.trained:
         raise InvalidInput(f"{network.name} is for speed only: there are no images that it classifies")
@@ -53,6 +53,6 @@ def test_images(network: Network) -> tuple[NDArray[np.uint8], NDArray[np.int64]]
 
 
 def check_logits(network: Network, logits: NDArray[np.int64]) -> None:
-    """Raise WrongResult unless these logits of the test images are, bit for bit, those of the day of training."""
+    """Raise WrongResult unless these logits of the test images are, bit for bit, those computed after training."""
     if digest(logits) != facts(network)["digest"]:
         raise WrongResult(f"{network.name}: the logits of its test images are not those that were recorded")

@@ -1,8 +1,8 @@
-"""Training a perceptron of few bits in plain numpy: straight-through gradients, batch normalization, Adam.
+"""Trains a few-bit perceptron in plain numpy: straight-through gradients, batch normalization, Adam.
 
-Real numbers exist only here. What comes out is integers: weights, thresholds and the scale of the logits
-(:class:`~subbyte.networks.parameters.Parameters`); the trained network is evaluated both ways, and no prediction may
-differ.
+Real numbers exist only here. The result is integers: weights, thresholds and the scale of the logits
+(:class:`~subbyte.networks.parameters.Parameters`). The trained network is evaluated in both forms, and no prediction
+may differ.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ EPOCHS = {"digits": 60, "mnist": 16}
 BATCH = 100
 RATE = 2e-3
 LOGIT_SCALE = 0.3
-"""Of the normalized sums of the last layer, before the softmax."""
+"""Scale of the normalized sums of the last layer, before the softmax."""
 Report = Callable[[int, int], None]
-"""Called after each epoch with its number, from 1, and how many there are."""
+"""Called after each epoch with its number, from 1, and the number of epochs."""
 
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A trained network: ``parameters`` in integers, ``accuracy`` of the integer network on ``images`` of the test
-    split, ``float_accuracy`` of the same network evaluated in floating point, and ``differing`` predictions of both."""
+    """A trained network: ``parameters`` in integers, ``accuracy`` of the integer network on the ``images`` of the test
+    split, ``float_accuracy`` of the same network evaluated in floating point, and the number of ``differing``
+    predictions."""
 
     network: Network
     parameters: Parameters
@@ -51,7 +52,7 @@ class Trained:
     labels: NDArray[np.int64]
 
     def text(self) -> str:
-        """In three lines, for a terminal."""
+        """Three lines for a terminal."""
         right = round(self.accuracy * self.images)
         return (
             f"{self.network.stem}: {self.epochs} epochs, seed {self.seed}\n"
@@ -61,7 +62,7 @@ class Trained:
 
     @property
     def summary(self) -> dict[str, str | int | float]:
-        """All but the arrays."""
+        """All fields except the arrays."""
         return {"network": self.network.stem, "data": self.data, "test_images": self.images,
                 "accuracy": self.accuracy, "float_accuracy": self.float_accuracy, "differing": self.differing,
                 "epochs": self.epochs, "seed": self.seed}  # fmt: skip
@@ -69,7 +70,7 @@ class Trained:
 
 @dataclass(eq=False)
 class _Layer:
-    """Real weights [C,K], and the normalization of their sums [K] each."""
+    """Real weights [C,K], and the normalization of their sums, [K] each."""
 
     weights: Reals
     gamma: Reals
@@ -86,7 +87,7 @@ class _Layer:
         return self.gamma * ((sums - self.mean) / np.sqrt(self.variance + EPS)) + self.beta
 
     def forward(self, x: Reals) -> Reals:
-        """As it is after training: values of the next layer, or logits."""
+        """The forward pass after training: values of the next layer, or logits."""
         y = self.normalized(self.sums(x))
         return y if self.output is None else self.output(y)
 
@@ -97,10 +98,10 @@ def train(
     widths: tuple[int, ...] | None = None, bagged: bool = False, report: Report | None = None,
 ) -> Trained:  # fmt: skip
     """Train the network of a data set (``digits``, ``mnist``) in a precision such as ``w1a2``, and check that its
-    integers decide as its real numbers do.
+    integers predict the same as its real numbers.
 
-    ``bagged`` draws as many training images with replacement, as members of an ensemble do. Seconds for digits, about
-    half a minute for mnist on one core. Raises InvalidInput for types that are not trained,
+    ``bagged`` draws the same number of training images with replacement, as members of an ensemble do. Takes seconds
+    for digits, about half a minute for mnist on one core. Raises InvalidInput for types that cannot be trained,
     MissingDependency without the images.
     """
     given = image_set(data)
@@ -116,7 +117,7 @@ def train(
 def float_accuracy(
     data: str, *, epochs: int | None = None, seed: int = 0, widths: tuple[int, ...] | None = None
 ) -> float:
-    """Of the same network with real weights and ReLU, on the test split: what the bits cost."""
+    """Accuracy on the test split of the same network with real weights and ReLU: what the bits cost."""
     given = image_set(data)
     rounds = EPOCHS[data] if epochs is None else whole(epochs, "epochs", 1, 10_000)
     rng = np.random.default_rng(whole(seed, "seed"))
@@ -125,7 +126,7 @@ def float_accuracy(
 
 
 def _real_predictions(layers: list[_Layer], given: ImageSet) -> NDArray[np.int64]:
-    """Of the test images, in float64."""
+    """Predictions for the test images, in float64."""
     reals: Reals = _pixels(given.images[given.test]).astype(np.float64)
     for layer in layers:
         reals = layer.forward(reals)
@@ -145,7 +146,7 @@ def _evaluated(network: Network, layers: list[_Layer], given: ImageSet, epochs: 
 
 
 def _integers(network: Network, layers: list[_Layer], label: str) -> Parameters:
-    """What the kernels take; normalizations become thresholds by exact arithmetic."""
+    """The kernels' parameters; normalizations become thresholds by exact arithmetic."""
     weights = []
     for layer, spec in zip(layers, network.layers, strict=True):
         wl = spec.workload
@@ -200,7 +201,7 @@ def _layer(network: Network, number: int, rng: np.random.Generator, rounded: boo
 
 
 def _settled(layers: list[_Layer], x: Reals) -> list[_Layer]:
-    """The same with mean and variance of all training images, in float64."""
+    """The same layers with mean and variance over all training images, in float64."""
     found: list[_Layer] = []
     values: Reals = x.astype(np.float64)
     for one in layers:
@@ -213,7 +214,7 @@ def _settled(layers: list[_Layer], x: Reals) -> list[_Layer]:
 
 
 def _gradients(layers: list[_Layer], x: Reals, labels: NDArray[np.int64]) -> list[Reals]:
-    """Of weights, gamma and beta of each layer, for the mean cross-entropy of a batch."""
+    """Gradients of the weights, gamma and beta of each layer, for the mean cross-entropy of a batch."""
     kept = []
     for one in layers:
         weights = one.quantizer(one.weights)
@@ -241,7 +242,7 @@ def _gradients(layers: list[_Layer], x: Reals, labels: NDArray[np.int64]) -> lis
 
 
 class _Adam:
-    """Of one array, which it changes."""
+    """Adam for one array, which it updates in place."""
 
     def __init__(self, array: Reals) -> None:
         self._array, self._first, self._second, self._count = array, np.zeros_like(array), np.zeros_like(array), 0

@@ -1,8 +1,9 @@
-"""Parameters of a network in a file, and a digest of what the network says: a zip of numpy arrays (npz).
+"""A network's parameters in a file, with a digest of its logits: a zip of numpy arrays (npz).
 
 ``weights0``, ``weights1``, ... hold the bits of the codes of a layer's weights, ``levels`` and ``flip`` its thresholds,
-``multiplier`` and ``bias`` the scale of the logits, ``test`` the places of the images that no training saw. ``images``
-and ``labels`` of these are there where they may be given away. ``facts`` is JSON: precision, accuracy, digest.
+``multiplier`` and ``bias`` the scale of the logits, ``test`` the indices of the images not used in training. The
+``images`` and ``labels`` of these are included if their licence allows it. ``facts`` is JSON: precision, accuracy,
+digest.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True, eq=False)
 class WeightsFile:
-    """What a file holds, not yet for a network: ``arrays`` by name, and the ``facts``."""
+    """The contents of a file, not yet matched to a network: ``arrays`` by name, and the ``facts``."""
 
     arrays: Mapping[str, NDArray[Any]]
     facts: Mapping[str, Any]
 
     def parameters(self, network: Network) -> Parameters:
-        """Those of a network. Raises BrokenRecord where the file is of another one."""
+        """The parameters for a network. Raises BrokenRecord if the file is of another one."""
         try:
             return self._parameters(network)
         except (KeyError, ValueError) as error:
@@ -61,7 +62,7 @@ class WeightsFile:
 
 
 def digest(logits: NDArray[np.int64]) -> str:
-    """Of logits int64 [N,K]: two of them are equal where every logit is."""
+    """Digest of logits int64 [N,K]: two digests are equal if all logits are."""
     return hashlib.sha256(np.ascontiguousarray(logits, "<i8").tobytes()).hexdigest()
 
 
@@ -87,7 +88,7 @@ def packed(network: Network, parameters: Parameters, facts: Mapping[str, Any], *
 
 
 def unpacked(content: bytes, what: str) -> WeightsFile:
-    """What a file holds. Raises BrokenRecord."""
+    """The contents of a file. Raises BrokenRecord."""
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             facts = json.loads(archive.read("facts.json"))

@@ -1,4 +1,4 @@
-"""Operands as numpy arrays: values, packing and memory layouts by type, requantization, thresholds, the exact
+"""Operands as numpy arrays: values, packing and memory layouts by type, requantization, thresholds, and the exact
 reference."""
 
 from subbyte.numerics.bit_layer import LayerResult, layer_reference, pooled, pooled_ranks

@@ -1,4 +1,4 @@
-"""What callers give as numpy arrays: their dtype and shape checked, in words that name both."""
+"""Checks of numpy arrays from callers: dtype and shape, with messages that name both."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Words = NDArray[np.uint32]
 
 
 def describe(array: Any) -> str:
-    """What an argument is, for error messages: ``int8 [8, 56, 56, 64]`` or the type of a non-array."""
+    """An argument in an error message: ``int8 [8, 56, 56, 64]``, or the type of a non-array."""
     if isinstance(array, np.ndarray):
         return f"{array.dtype} {list(array.shape)}"
     return f"a {type(array).__name__}"
 
 
 def without_mask(array: Any, name: str) -> Any:
-    """``array`` itself. Raises InvalidInput for a masked array, whose mask kernels and references would ignore."""
+    """``array`` unchanged. Raises InvalidInput for a masked array, whose mask kernels and references would ignore."""
     if isinstance(array, np.ma.MaskedArray):
         raise InvalidInput(
             f"{name} is a masked array: its mask would be ignored; fill it with .filled(0), or pass .data"
@@ -33,7 +33,7 @@ def without_mask(array: Any, name: str) -> Any:
 
 
 def check_array(array: Any, name: str, dtype: type, shape: Sequence[int | None] | None = None) -> NDArray[Any]:
-    """``array`` itself when it has this dtype and shape (None = any size or shape), else InvalidInput naming both."""
+    """``array`` unchanged if it has this dtype and shape (None = any size or shape), else InvalidInput naming both."""
     if not isinstance(name, str):
         raise InvalidInput(f"name={shown(name)}: expected text, the array's name in messages")
     shape = None if shape is None else tuple(several(shape, "shape"))

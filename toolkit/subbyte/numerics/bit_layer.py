@@ -1,4 +1,4 @@
-"""What a layer of a bit network is, as the reference computes it: values, never bits.
+"""A layer of a binary or few-bit network as the reference computes it: on values, never on bits.
 
 convolution -> sums + residual -> max-pooling and normalization, in either order -> values of the output type
 """
@@ -21,13 +21,13 @@ from subbyte.workload.conv import ConvWorkload
 
 BEFORE, AFTER = "before", "after"
 POOL_ORDERS = (BEFORE, AFTER)
-"""Whether pooling comes before the normalization, or after it."""
+"""Whether pooling comes before or after the normalization."""
 
 
 @dataclass(frozen=True, eq=False)
 class LayerResult:
     """``values`` of the output type [N,P/pool,Q/pool,K] in its dtype, and ``sums`` int32 [N,P,Q,K], neither pooled nor
-    normalized: what a later layer may add as its residual; None of a kernel that does not keep them."""
+    normalized, which a later layer may add as its residual; None from a kernel that does not keep them."""
 
     values: NDArray[Any]
     sums: Int32Array | None
@@ -45,10 +45,10 @@ def layer_reference(
 ) -> LayerResult:
     """A whole layer on values x [N,H,W,C] and w [K,R,S,C] of the workload's types.
 
-    ``residual`` int32 [N,P,Q,C'] is added to the first C' <= K channels (a shortcut that copies). ``pool`` x ``pool``
-    outputs become their maximum, rows and columns that fill no window are left out; ``pool_order`` is ``before`` or
-    ``after`` the normalization. Raises InvalidInput for wrong dtypes and shapes, thresholds of another layer, and sums
-    beyond 32 bits.
+    ``residual`` int32 [N,P,Q,C'] is added to the first C' <= K channels (an identity shortcut). Each ``pool`` x
+    ``pool`` window is reduced to its maximum; rows and columns that do not fill a window are dropped. ``pool_order`` is
+    ``before`` or ``after`` the normalization. Raises InvalidInput for wrong dtypes and shapes, thresholds of another
+    layer, and sums beyond 32 bits.
     """
     one_of(pool_order, "pool_order", POOL_ORDERS)
     check_thresholds(thresholds, workload)
@@ -61,7 +61,8 @@ def layer_reference(
 
 
 def check_thresholds(thresholds: Thresholds, workload: ConvWorkload) -> None:
-    """Raise InvalidInput unless there are thresholds for each output channel, to the workload's output type."""
+    """Raise InvalidInput unless the thresholds have one row per output channel and produce the workload's output
+    type."""
     if thresholds.channels != workload.k:
         raise InvalidInput(f"thresholds hold {thresholds.channels} channels: workload {workload} has K = {workload.k}")
     if thresholds.output != workload.precision.output:
@@ -71,16 +72,17 @@ def check_thresholds(thresholds: Thresholds, workload: ConvWorkload) -> None:
 
 @checked
 def pooled(values: NDArray[Any], pool: int) -> NDArray[Any]:
-    """The largest of each ``pool`` x ``pool`` window, [N,P,Q,K] -> [N,P/pool,Q/pool,K]. Raises InvalidInput."""
+    """The maximum of each ``pool`` x ``pool`` window, [N,P,Q,K] -> [N,P/pool,Q/pool,K]. Raises InvalidInput."""
     return _windows(values, pool).max(axis=(2, 4))
 
 
 @checked
 def pooled_ranks(ranks: Codes, thresholds: Thresholds, pool: int, pool_order: str = BEFORE) -> Codes:
-    """Ranks uint8 [N,P,Q,K] of sums that are not pooled -> those of the layer, as a kernel pools: on few bits.
+    """Ranks uint8 [N,P,Q,K] of unpooled sums -> ranks of the pooled layer, computed as a kernel does: on few bits.
 
-    ``after`` the normalization they are the largest of a window. ``before`` it they are the rank of the largest sum,
-    which a flipped channel turns into the least. Of one bit that is OR and AND. Raises InvalidInput.
+    ``after`` the normalization, the result is the largest rank in a window. ``before`` it, the result is the rank of
+    the largest sum, which in a flipped channel is the smallest rank. With one bit these are OR and AND. Raises
+    InvalidInput.
     """
     windows = _windows(check_array(ranks, "ranks", np.uint8, (None, None, None, thresholds.channels)), pool)
     largest = windows.max(axis=(2, 4))

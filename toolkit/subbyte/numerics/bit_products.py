@@ -1,15 +1,15 @@
 """Sums of products from counts of bits: what kernels on bit planes compute, as a closed form.
 
-A value is a sum of its code's bits: ``value = alpha * (sum over planes of d_t * bit_t) - zeta`` with d_t = 2^t, of
-two's complement -2^(bits-1) for the top plane. With U = sum over plane pairs of d_s d_t popc(w_s and x_t) over a
+A value is a sum of its code's bits: ``value = alpha * (sum over planes of d_t * bit_t) - zeta`` with d_t = 2^t, or
+-2^(bits-1) for the top plane in two's complement. With U = sum over plane pairs of d_s d_t popc(w_s and x_t) over a
 window, S its sum of activation bits (d_t popc(x_t)), P that of the weights and n its number of products (APNN-TC,
 section 3, arXiv 2106.12169, extended to every encoding):
 
     Y = alpha_w alpha_x U - alpha_x zeta_w S - alpha_w zeta_x P + zeta_w zeta_x n
 
-S varies with the pixel, P and n with the output channel and, where padding means a value that no code has, with which
-taps lie inside the image: a border class. Bits of channels that only fill up are 0 on both sides and count nowhere.
-This is the closed form; what is right is said by :func:`subbyte.numerics.reference`, which multiplies values.
+S depends on the pixel, P and n on the output channel and, where padding means a value that no code has, on which
+taps lie inside the image: a border class. Bits of padding channels are 0 on both sides and contribute nothing.
+This is the closed form; the correct result is defined by :func:`subbyte.numerics.reference`, which multiplies values.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from subbyte.workload.precision import Precision
 
 AND, XOR = "and", "xor"
 OPERATIONS = (AND, XOR)
-"""Bit products of matrix instructions: sm_75 has xor, sm_80 to sm_89 both, sm_90 and counts fast."""
+"""Bit operations of matrix instructions: sm_75 has xor, sm_80 to sm_89 have both, sm_90 has and (it emulates xor)."""
 NOTHING, CONSTANT, CLASSES = "nothing", "constant", "classes"
 SUM_LIMIT = 1 << 31
 _POPCOUNTS = 1 << 20
@@ -51,7 +51,7 @@ class BitCode:
 
 
 def bit_code(operand: Operand) -> BitCode:
-    """The sum of bits that the values of a type are. Raises Unsupported for a type whose values are none."""
+    """A type's values as sums of bits. Raises Unsupported for a type whose values are not."""
     values = operand.values
     steps = [values[1 << plane] - values[0] for plane in range(operand.bits)]
     sums = [values[0] + sum(step for t, step in enumerate(steps) if code >> t & 1) for code in range(len(values))]
@@ -63,7 +63,7 @@ def bit_code(operand: Operand) -> BitCode:
 
 
 def written_sum(terms: Sequence[tuple[int, str]]) -> str:
-    """Factors and what they multiply as text, ``4 U - 2 S + n``; terms with the factor 0 are left out."""
+    """Factors and what they multiply as text, ``4 U - 2 S + n``; terms with factor 0 are left out."""
     said = [
         f"{'-' if factor < 0 else '+'} {'' if abs(factor) == 1 else f'{abs(factor)} '}{name}"
         for factor, name in terms
@@ -74,11 +74,11 @@ def written_sum(terms: Sequence[tuple[int, str]]) -> str:
 
 @dataclass(frozen=True)
 class BitProducts:
-    """The closed form of a precision: factors of U, S, P and n, and what lies beyond the border.
+    """The closed form of a precision: the factors of U, S, P and n, and the treatment of the border.
 
-    ``fill`` is the code of a pixel beyond the border in its true channels. ``border`` says what that costs:
-    ``nothing`` (bits 0 count nowhere), ``constant`` (P and n over the whole window, one constant for each channel), or
-    ``classes`` (no code has the padding's value: bits 0 are stored, P and n are over the taps inside the image).
+    ``fill`` is the code of a pixel outside the image in its true channels. ``border`` says what that costs: ``nothing``
+    (0 bits contribute nothing), ``constant`` (P and n over the whole window, one constant per channel), or ``classes``
+    (no code has the padding's value: 0 bits are stored, P and n are over the taps inside the image).
     """
 
     precision: Precision
@@ -93,27 +93,27 @@ class BitProducts:
 
     @property
     def per_pixel(self) -> bool:
-        """Whether S is needed: the sum of activation bits of each window."""
+        """Whether S, the sum of activation bits of each window, is needed."""
         return self.pixel != 0
 
     @property
     def per_channel(self) -> bool:
-        """Whether P is needed: the sum of the weights' bits of each output channel."""
+        """Whether P, the sum of the weights' bits of each output channel, is needed."""
         return self.channel != 0
 
     @property
     def plane_pairs(self) -> int:
-        """One-bit products that a product is made of."""
+        """Number of one-bit products per product."""
         return len(self.weights.weights) * len(self.activations.weights)
 
     @property
     def formula(self) -> str:
-        """In one line: ``4 U - 2 S - 2 P + n``."""
+        """The form in one line: ``4 U - 2 S - 2 P + n``."""
         return written_sum([(self.product, "U"), (self.pixel, "S"), (self.channel, "P"), (self.count, "n")])
 
     @property
     def xor_formula(self) -> str | None:
-        """The same from popc(w xor x) where that needs no correction inside the image: n - 2 X of -1 and 1 both."""
+        """The form with popc(w xor x), if it needs no correction inside the image: n - 2 X if both are -1 and 1."""
         plain = (self.product, self.pixel, self.channel, self.count) == (4, -2, -2, 1) and self.plane_pairs == 1
         return "n - 2 X" if plain else None
 
@@ -121,7 +121,7 @@ class BitProducts:
 @checked
 def bit_products(precision: Precision | str) -> BitProducts:
     """The closed form of a precision, such as ``w1a2``. Raises InvalidInput for one that does not exist, Unsupported
-    for types whose values are no sums of bits."""
+    for types whose values are not sums of bits."""
     return _form(Precision.of(precision))
 
 
@@ -138,9 +138,10 @@ def _form(types: Precision) -> BitProducts:
 
 @checked
 def range_reason(workload: ConvWorkload) -> str | None:
-    """Why sums of bit products do not fit: n (2^p - 1)(2^q - 1) of U must stay below 2^31. None when they do.
+    """Why sums of bit products do not fit: n (2^p - 1)(2^q - 1) of U must stay below 2^31. None if they fit.
 
-    All else is computed modulo 2^32: the factors of U, S, P and n may overflow on the way to a sum that does not.
+    Everything else is computed modulo 2^32: intermediate multiples of U, S, P and n may overflow if the final sum does
+    not.
     """
     p, q = workload.precision.weights.bits, workload.precision.activations.bits
     terms = workload.r * workload.s * workload.c
@@ -152,7 +153,7 @@ def range_reason(workload: ConvWorkload) -> str | None:
 
 @checked
 def pixel_sum_dtype(workload: ConvWorkload) -> str:
-    """The dtype that holds S of a window: ``int16`` when R*S*C*(2^q - 1) is at most 32,767, else ``int32``."""
+    """The dtype that holds a window's S: ``int16`` if R*S*C*(2^q - 1) is at most 32,767, else ``int32``."""
     largest = workload.r * workload.s * workload.c * ((1 << workload.precision.activations.bits) - 1)
     return "int16" if largest <= np.iinfo(np.int16).max else "int32"
 
@@ -160,7 +161,7 @@ def pixel_sum_dtype(workload: ConvWorkload) -> str:
 @dataclass(frozen=True, eq=False)
 class BorderClasses:
     """Which taps of an output pixel lie inside the image: ``of`` int64 [P,Q] is its class, ``taps`` bool [classes,R,S]
-    those that do. 9 classes of a padded 3x3 kernel, from the top left corner row by row."""
+    the taps inside for each class. A padded 3x3 kernel has 9 classes, numbered row by row from the top left corner."""
 
     of: NDArray[np.int64]
     taps: NDArray[np.bool_]
@@ -177,13 +178,13 @@ def border_classes(workload: ConvWorkload) -> BorderClasses:
 
 
 def border_axes(workload: ConvWorkload) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The class of each output row and of each output column, counted along each axis alone."""
+    """The class of each output row and of each output column, numbered separately along each axis."""
     (rows, _), (columns, _) = _axes(workload)
     return rows, columns
 
 
 def border_taps(workload: ConvWorkload) -> tuple[tuple[tuple[bool, ...], ...], tuple[tuple[bool, ...], ...]]:
-    """The taps that lie inside the image: kernel rows of each class of output rows, and the same of columns."""
+    """The taps that lie inside the image: kernel rows for each class of output rows, and the same for columns."""
     (_, rows), (_, columns) = _axes(workload)
     return rows, columns
 
@@ -198,8 +199,8 @@ def _axes(wl: ConvWorkload) -> tuple[_Axis, _Axis]:
 
 @cache
 def _axis_classes(outputs: int, kernel: int, size: int, pad: int, stride: int, dilation: int) -> _Axis:
-    """The class of each output along an axis, and the taps of each class, in the order in which they come. Cached:
-    every plan of a layer asks."""
+    """The class of each output along an axis, and the taps of each class, in order of appearance. Cached, because every
+    plan of a layer asks for it."""
     places = np.arange(outputs)[:, None] * stride + np.arange(kernel) * dilation - pad
     inside = [tuple(row) for row in ((places >= 0) & (places < size)).tolist()]
     taps = tuple(dict.fromkeys(inside))
@@ -209,9 +210,9 @@ def _axis_classes(outputs: int, kernel: int, size: int, pad: int, stride: int, d
 
 @checked
 def channel_constants(workload: ConvWorkload, w: NDArray[Any]) -> Int32Array:
-    """What is added for each border class and output channel: weights values [K,R,S,C] -> int32 [classes, K].
+    """The constant added for each border class and output channel: weights values [K,R,S,C] -> int32 [classes, K].
 
-    One class unless the border needs several (:class:`BitProducts`). Modulo 2^32. Raises InvalidInput.
+    There is one class unless the border needs several (:class:`BitProducts`). Modulo 2^32. Raises InvalidInput.
     """
     form = bit_products(workload.precision)
     _, inside, counted = _weight_sums(workload, w)
@@ -229,13 +230,14 @@ def _weight_sums(wl: ConvWorkload, w: NDArray[Any]) -> tuple[NDArray[np.int64], 
 
 @dataclass(frozen=True)
 class CountForm:
-    """A sum from counts of bits by one operation, in whole numbers:
+    """A sum as a function of bit counts with one operation, in integers:
 
     ``scale Y = product (sum over plane pairs of d_s d_t count) + pixel S + constant of class and channel``.
 
-    Of ``and`` that is the form of :class:`BitProducts`. Of ``xor``, whose counts over a window are P + S - 2 popc(w and
-    x) for each pair, S and P get other factors; both vanish of -1 and 1 inside the image. ``window`` is the factor of P
-    over the whole window, taps beyond the border included, in the constant. ``scale`` is 2 where a half remains.
+    For ``and`` that is the form of :class:`BitProducts`. For ``xor``, whose counts over a window are P + S -
+    2 popc(w and x) for each pair, S and P get other factors; both vanish for -1 and 1 inside the image. ``window`` is
+    the factor of P over the whole window, including taps outside the image, in the constant. ``scale`` is 2 where a
+    half remains.
     """
 
     form: BitProducts
@@ -246,15 +248,15 @@ class CountForm:
     window: int
 
     def factor(self, weight_plane: int, plane: int) -> int:
-        """What a count of a plane of weights and one of activations is multiplied by."""
+        """The factor of a count for one plane of weights and one plane of activations."""
         return self.product * self.form.weights.weights[weight_plane] * self.form.activations.weights[plane]
 
     def pixel_factor(self, plane: int) -> int:
-        """What the bits of a plane of a window's activations are multiplied by."""
+        """The factor of the bits of one plane in a window's activations."""
         return self.pixel * self.form.activations.weights[plane]
 
     def span(self, workload: ConvWorkload) -> tuple[int, int]:
-        """Least and largest value of what varies with the pixel: all but the constant."""
+        """Minimum and maximum of the part that depends on the pixel: everything but the constant."""
         least, largest = _span_of_pair(self)
         depth = workload.r * workload.s * workload.c
         return depth * least, depth * largest
@@ -262,7 +264,7 @@ class CountForm:
 
 @cache
 def _span_of_pair(form: CountForm) -> tuple[int, int]:
-    """Least and largest contribution of a weight and an activation; bits that only fill up contribute 0."""
+    """Minimum and maximum contribution of one weight and one activation; padding bits contribute 0."""
     sides = form.form.weights.weights, form.form.activations.weights
     w, x = (np.arange(1 << len(side)) for side in sides)
     total = np.zeros((w.size, x.size), np.int64)
@@ -277,7 +279,7 @@ def _span_of_pair(form: CountForm) -> tuple[int, int]:
 
 @checked
 def count_form(precision: Precision | str, operation: str = AND) -> CountForm:
-    """The form of a precision by an operation. Raises InvalidInput, Unsupported as :func:`bit_products`."""
+    """The form of a precision with an operation. Raises InvalidInput, Unsupported like :func:`bit_products`."""
     form = bit_products(precision)
     if one_of(operation, "operation", OPERATIONS) == AND:
         return CountForm(form, AND, 1, form.product, form.pixel, 0)
@@ -289,8 +291,8 @@ def count_form(precision: Precision | str, operation: str = AND) -> CountForm:
 
 @checked
 def plain_operation(precision: Precision | str) -> str:
-    """``xor`` where its counts need no sum of activation bits and those of ``and`` do (all bipolar weights: 2 U - S is
-    P - popc(w xor x)); else ``and``. Raises InvalidInput, Unsupported."""
+    """``xor`` if its counts need no sum of activation bits and those of ``and`` do (all bipolar weights: 2 U - S is P -
+    popc(w xor x)); else ``and``. Raises InvalidInput, Unsupported."""
     return XOR if count_form(precision, AND).pixel and not count_form(precision, XOR).pixel else AND
 
 
@@ -306,7 +308,7 @@ def count_constants(workload: ConvWorkload, w: NDArray[Any], operation: str = AN
 
 @checked
 def pixel_sums(workload: ConvWorkload, x: NDArray[Any]) -> Int32Array:
-    """S of each window: activations [N,H,W,C] -> int32 [N,P,Q], pixels beyond the border in their fill code.
+    """S of each window: activations [N,H,W,C] -> int32 [N,P,Q]; pixels outside the image have the fill code.
 
     Raises InvalidInput.
     """
@@ -319,11 +321,11 @@ def pixel_sums(workload: ConvWorkload, x: NDArray[Any]) -> Int32Array:
 
 @checked
 def sums_by_popcounts(workload: ConvWorkload, x: NDArray[Any], w: NDArray[Any], operation: str = AND) -> Int32Array:
-    """The convolution by the closed form: values x [N,H,W,C] and w [K,R,S,C] -> int32 [N,P,Q,K].
+    """The convolution in closed form: values x [N,H,W,C] and w [K,R,S,C] -> int32 [N,P,Q,K].
 
-    Words of bit planes are compared by ``operation`` and counted; from xor, popc(w and x) is (popc w + popc x -
-    popc(w xor x)) / 2. It agrees with the reference; slow, for tests and views. Raises InvalidInput, Unsupported for
-    sums beyond 2^31.
+    Words of bit planes are combined with ``operation`` and counted; with xor, popc(w and x) is (popc w + popc x -
+    popc(w xor x)) / 2. It agrees with the reference; it is slow, for tests and views. Raises InvalidInput, Unsupported
+    for sums beyond 2^31.
     """
     one_of(operation, "operation", OPERATIONS)
     wl, form = workload, bit_products(workload.precision)
@@ -358,8 +360,8 @@ def _counts(one: NDArray[np.uint32], other: NDArray[np.uint32], operation: str) 
 
 
 def pixel_words(wl: ConvWorkload, x: NDArray[Any]) -> NDArray[np.uint32]:
-    """Plane words of the padded image: values [N,H,W,C] -> uint32 [q][N][H + 2 pad][W + 2 pad][words], pixels beyond
-    the border in their fill code. Raises InvalidInput."""
+    """Plane words of the padded image: values [N,H,W,C] -> uint32 [q][N][H + 2 pad][W + 2 pad][words]; pixels outside
+    the image have the fill code. Raises InvalidInput."""
     operand = wl.precision.activations
     check_values(x, "x", operand, (wl.n, wl.h, wl.w, wl.c))
     border = ((0, 0), (wl.pad, wl.pad), (wl.pad, wl.pad), (0, 0))
@@ -374,7 +376,7 @@ def tap_words(wl: ConvWorkload, w: NDArray[Any]) -> NDArray[np.uint32]:
 
 
 def _windows(wl: ConvWorkload) -> list[tuple[slice, slice]]:
-    """For each tap the padded input rows and columns that the output pixels read there."""
+    """For each tap, the padded input rows and columns that the output pixels read."""
     height, width = (wl.p - 1) * wl.stride + 1, (wl.q - 1) * wl.stride + 1
     tops, lefts = ([tap * wl.dilation for tap in range(size)] for size in (wl.r, wl.s))
     return [
@@ -383,5 +385,5 @@ def _windows(wl: ConvWorkload) -> list[tuple[slice, slice]]:
 
 
 def _modulo(total: NDArray[np.int64]) -> Int32Array:
-    """What 32-bit registers hold of it."""
+    """The value modulo 2^32, as 32-bit registers hold it."""
     return (np.asarray(total, np.int64) & 0xFFFFFFFF).astype(np.uint32).view(np.int32)

@@ -1,24 +1,24 @@
 """Requantization, and thresholds, by one binary32 multiplication, proven exact for each channel in advance.
 
-``y = clip(((acc + bias) * multiplier + 2^(shift-1)) >> shift)`` is a staircase: it never falls, and it has at most 15
-steps. Another function that never falls and steps at the same sums is the same function. The kernel's is
+``y = clip(((acc + bias) * multiplier + 2^(shift-1)) >> shift)`` is a staircase: it is non-decreasing, and it has at
+most 15 steps. Another non-decreasing function that steps at the same sums is the same function. The kernel's is
 
     bits(fma(float(bits = scaled + added), factor, offset))
 
 ``scaled`` is the sum times 2^scale_log2, as the matrix instruction leaves it. ``added`` makes its bit pattern that of a
-positive float: inside one binade such a float is an affine function of its bits, beyond it still a rising one, and
-converting costs nothing. ``factor`` and ``offset`` are so small that the result is a denormal number n * 2^-149, whose
-bit pattern is n (IEEE 754, 3.4): the multiplication has rounded to the integer n on its own, y + 8 of int4 outputs and
-y of uint4 ones. Negative results have the sign bit set, so that saturating the pattern as an int32 to 0..15 is right
-for them as well.
+positive float: inside one binade such a float is an affine function of its bits, beyond it still an increasing one, and
+the conversion costs nothing. ``factor`` and ``offset`` are so small that the result is a denormal number n * 2^-149,
+whose bit pattern is n (IEEE 754, 3.4): the multiplication itself has rounded to the integer n, which is y + 8 for int4
+outputs and y for uint4 ones. Negative results have the sign bit set, so that saturating the pattern as an int32 to
+0..15 is right for them as well.
 
 A line through 15 steps always has room: with the slope taken from the Farey fractions of order 14 around the ideal one,
 the steps stay right while the line moves by at least 1/14 of a sum (McIlroy 1985, "A note on discrete representation of
-lines"), and ``added`` moves it by 2^-scale_log2. A channel is refused only when its steps span more sums than a binade
-holds (2^23 patterns), or its sums more than the positive floats. One without any step needs no line.
+lines"), and ``added`` moves it by 2^-scale_log2. A channel is rejected only when its steps span more sums than a binade
+holds (2^23 patterns), or its sums span more than the positive floats. A channel without any step needs no line.
 
-Thresholds are a staircase of 2^q - 1 steps by themselves, and a line where they lie as evenly as a normalization makes
-them: instead of as many comparisons, for q up to 4.
+Thresholds are by themselves a staircase of 2^q - 1 steps, and lie on a line if they are as evenly spaced as a
+normalization makes them: the line then replaces as many comparisons, for q up to 4.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ EXPONENT = -32
 """Binade of the floats that the sums become: small enough for factors to be normal numbers, with about as many positive
 floats below it as above."""
 MOST_TERMS = 1 << 25
-"""Products of a sum, at most: beyond it an int32 could not hold it."""
+"""Most products in a sum: beyond it, an int32 could not hold the sum."""
 LARGEST_PRODUCT = INT4.largest_product
-"""Magnitude of -8 * -8: a sum has at most this times its number of terms."""
+"""Magnitude of -8 * -8: a sum is at most this times its number of terms."""
 LEAST_PITCH = 2.0**-7
-"""Sums for a level, at least: below it the offset is no denormal number any more."""
+"""Fewest sums per level: below it the offset is no longer a denormal number."""
 MOST_SUM = (1 << 31) - 2
 LINE_SCALE_LOG2 = 4
-"""What sums of bit products are multiplied by, as a power of 2: room between them for the steps of a line."""
+"""Sums of bit products are multiplied by two to this power: room between them for the steps of a line."""
 _LEVELS = 15
 _MANTISSA = 23
 _BINADE = 1 << _MANTISSA
@@ -54,17 +54,17 @@ _BIAS = 127
 _LARGEST = 0x7F7FFFFF
 """Bits of the largest finite float."""
 _PER_PATTERN = 2.0 ** (149 + EXPONENT - _MANTISSA)
-"""What a factor of 1 adds from one pattern to the next, in units of the least denormal number."""
+"""The difference between adjacent patterns for a factor of 1, in units of the least denormal number."""
 Int64Array = NDArray[np.int64]
 
 
 @checked
 def float_words(requant: Requantization, k_padded: int, scale_log2: int, terms: int) -> Int32Array | None:
-    """The kernel's parameter buffer int32 [3][k_padded] of the floating-point form: what is added to the scaled sum,
-    and the bits of factor and offset. None where some channel's values are not exact in it.
+    """The kernel's parameter buffer int32 [3][k_padded] of the floating-point form: the constant added to the scaled
+    sum, and the bits of factor and offset. None if some channel's values are not exact in this form.
 
-    Exact for every sum of ``terms`` products of two int4 values, times 2^scale_log2. Only for outputs of four bits,
-    int4 or uint4, which have the 15 steps of this form; None for others. Raises InvalidInput.
+    Exact for every sum of ``terms`` products of two int4 values, times 2^scale_log2. Only for four-bit outputs (int4 or
+    uint4), which have the 15 steps of this form; None for others. Raises InvalidInput.
     """
     if not isinstance(requant, Requantization):
         raise InvalidInput(f"requant={shown(requant)}: expected a Requantization")
@@ -83,12 +83,12 @@ def float_words(requant: Requantization, k_padded: int, scale_log2: int, terms: 
 
 @checked
 def begun_words(requant: Requantization, k_padded: int, scale_log2: int, terms: int, most: int) -> Int32Array | None:
-    """Words int32 [3][k_padded] as of :func:`float_words` for sums that begin with a small number, 0 to ``most``, by
-    which no sum is negative: bit patterns below 2^24 are the numbers themselves, in units of 2^-149. None where some
-    channel's values are not exact in it.
+    """Words int32 [3][k_padded] like those of :func:`float_words`, for sums that start at a small number, 0 to
+    ``most``, so that no sum is negative: bit patterns below 2^24 are the numbers themselves, in units of 2^-149. None
+    if some channel's values are not exact in this form.
 
-    Exact for every sum of ``terms`` products of two int4 values, times 2^scale_log2. Only for outputs of four bits.
-    Raises InvalidInput.
+    Exact for every sum of ``terms`` products of two int4 values, times 2^scale_log2. Only for four-bit outputs. Raises
+    InvalidInput.
     """
     if not isinstance(requant, Requantization):
         raise InvalidInput(f"requant={shown(requant)}: expected a Requantization")
@@ -110,13 +110,13 @@ def begun_words(requant: Requantization, k_padded: int, scale_log2: int, terms: 
 
 @checked
 def threshold_words(thresholds: Thresholds, k_padded: int, scale_log2: int, limit: int) -> Int32Array | None:
-    """Words int32 [3][k_padded] as of :func:`float_words` that give the number of levels that a sum reaches, saturated
-    to 0 .. 2^q - 1; None where some channel's levels are on no line, or there are more than 15.
+    """Words int32 [3][k_padded] like those of :func:`float_words` that give the number of levels that a sum reaches,
+    saturated to 0 .. 2^q - 1; None if some channel's levels are not on a line, or there are more than 15.
 
-    Exact for sums of magnitude up to ``limit``, times 2^scale_log2. The rank is that number; of a channel with a flip
-    all q bits of it turned over. Channels that only fill up give 0. A small scale leaves no room between sums, a large
-    one few sums in a binade; with 2^4 normalizations of up to four bits are lines (the tests go to sums of 20,000).
-    Raises InvalidInput.
+    Exact for sums of magnitude up to ``limit``, times 2^scale_log2. The rank is that number; in a channel with a flip,
+    with all its q bits inverted. Padding channels give 0. A small scale leaves no room between sums, a large one few
+    sums in a binade; with 2^4, normalizations to up to four bits are lines (tested for sums up to 20,000). Raises
+    InvalidInput.
     """
     check_padded(k_padded, thresholds.channels)
     scale_log2, limit = whole(scale_log2, "scale_log2", 0, MOST_SCALED), whole(limit, "limit", 1, MOST_SUM)
@@ -131,13 +131,13 @@ def threshold_words(thresholds: Thresholds, k_padded: int, scale_log2: int, limi
 
 
 def _ideal(requant: Requantization, limit: int) -> NDArray[np.float64]:
-    """Sums for each level, float64 [K]."""
+    """Sums per level, float64 [K]."""
     ideal = 1.0 / np.maximum(requant.multiplier, 2.0**-30) * np.exp2(requant.shift)
     return np.minimum(ideal, 4.0 * limit)
 
 
 def _words(steps: Int64Array, ideal: NDArray[np.float64], limit: int, scale_log2: int) -> Int32Array | None:
-    """The words int32 [3][K] of a staircase for each channel, None where one is not proven."""
+    """The words int32 [3][K] for a staircase per channel; None if one of them is not proven."""
     words = _lines(steps, ideal, limit, scale_log2)
     constant = ((steps <= -limit) | (steps > limit)).all(axis=1)
     level = (steps[constant] <= -limit).sum(axis=1)
@@ -146,20 +146,20 @@ def _words(steps: Int64Array, ideal: NDArray[np.float64], limit: int, scale_log2
 
 
 def _pitch(steps: Int64Array, limit: int) -> NDArray[np.float64]:
-    """The middle of the slopes, in sums for each step, of the lines through a staircase [K][L]."""
+    """The middle of the possible slopes, in sums per step, of the lines through a staircase [K][L]."""
     inside = (steps > -limit) & (steps <= limit)
     most, least = np.full(len(steps), np.inf), np.zeros(len(steps))
     for low, high in combinations(range(steps.shape[1]), 2):
         apart = (steps[:, high] - steps[:, low]).astype(np.float64)
         least = np.maximum(least, (apart - 1) / (high - low))
-        both = inside[:, low] & inside[:, high]  # a step that no sum reaches, or all do, may be further away
+        both = inside[:, low] & inside[:, high]  # a step that no sum reaches, or that all do, may be further away
         most = np.where(both, np.minimum(most, (apart + 1) / (high - low)), most)
     return np.maximum(np.where(np.isfinite(most), (least + most) / 2, least + 1), LEAST_PITCH)
 
 
 def _constant(level: Int64Array, added: int = _BIAS << _MANTISSA) -> Int32Array:
-    """The words of channels whose every sum reaches ``level`` steps: int32 [3][K]. Channels that only fill up a block
-    are such; those of int4 hold 0, 8 steps, like those of the integer form."""
+    """The words of channels in which every sum reaches ``level`` steps: int32 [3][K]. Channels that pad a block are of
+    this kind; for int4 they hold 0, which is 8 steps, like those of the integer form."""
     return np.stack([np.full_like(level, added), np.zeros_like(level), level]).astype(np.int32)
 
 
@@ -182,12 +182,12 @@ def _steps(requant: Requantization, limit: int) -> Int64Array:
 
 
 def _lines(steps: Int64Array, ideal: NDArray[np.float64], limit: int, scale_log2: int) -> Int32Array:
-    """For each channel that has a step the line with most room, as words int32 [3][K]."""
+    """For each channel with at least one step, the line with the most room, as words int32 [3][K]."""
     middle = (steps.shape[1] + 1) / 2
     pitch, position = _roomiest(steps, limit, ideal)
     factor = (1.0 / pitch / (_PER_PATTERN * 2.0**scale_log2)).astype(np.float32)
     per_pattern = factor.astype(np.float64) * _PER_PATTERN
-    # In the middle of the binade the line is at the middle level, but for the part of a level that only ``added`` can
+    # In the middle of the binade the line is at the middle level, up to a part of a level that only ``added`` can
     # express.
     offset = np.rint(middle - per_pattern * (1.5 * _BINADE))
     at_middle = (middle - offset) / per_pattern  # patterns from where the line would be at 0 without an offset
@@ -200,7 +200,8 @@ def _lines(steps: Int64Array, ideal: NDArray[np.float64], limit: int, scale_log2
 
 
 def _begun_lines(steps: Int64Array, ideal: NDArray[np.float64], limit: int, scale_log2: int) -> Int32Array:
-    """The same for sums that begin with the least number, by the offset's whole levels, that makes none negative."""
+    """The same for sums that start at the least number of whole levels, added by the offset, that makes none
+    negative."""
     middle = (steps.shape[1] + 1) / 2
     pitch, position = _roomiest(steps, limit, ideal)
     factor = (1.0 / (pitch * 2.0**scale_log2)).astype(np.float32)
@@ -215,14 +216,14 @@ def _begun_lines(steps: Int64Array, ideal: NDArray[np.float64], limit: int, scal
 
 
 def _roomiest(steps: Int64Array, limit: int, ideal: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-    """Pitch (sums for each level) and the place of the first step of the line that keeps furthest from every sum that
-    would fall on the wrong side of a step: steps [K][levels]."""
+    """Pitch (sums per level) and position of the first step of the line that stays furthest from every sum that would
+    fall on the wrong side of a step: steps [K][levels]."""
     levels = steps.shape[1]
     counts = np.arange(1.0, levels)[:, None]
     pitches = np.concatenate([ideal[None], np.floor(ideal * counts) / counts, np.ceil(ideal * counts) / counts])
     pitches = np.maximum(pitches, LEAST_PITCH)
     lines = pitches[..., None] * np.arange(levels)  # [candidate][K][levels]
-    # The line is right where its step lies in (step - 1, step]; a step beyond the possible sums may be anywhere there.
+    # The line is right if its step lies in (step - 1, step]; a step outside the possible sums may be anywhere outside.
     most = np.where(steps <= limit, steps - lines, 2.0**62).min(axis=-1)
     least = np.where(steps > -limit, steps - 1 - lines, -(2.0**62)).max(axis=-1)
     best = np.argmax(most - least, axis=0)[None]
@@ -231,7 +232,7 @@ def _roomiest(steps: Int64Array, limit: int, ideal: NDArray[np.float64]) -> tupl
 
 
 def _proven(steps: Int64Array, limit: int, scale_log2: int, words: Int32Array) -> bool:
-    """The computation steps where the requantization does, and never falls, for every channel."""
+    """Whether the computation steps where the requantization does, and never decreases, for every channel."""
     scale = np.int64(1) << scale_log2
     added, factor, offset = words.astype(np.int64)[..., None]
     regular = (added - limit * scale >= 0) & (added + limit * scale <= _LARGEST)
@@ -248,11 +249,11 @@ def _proven(steps: Int64Array, limit: int, scale_log2: int, words: Int32Array) -
 
 
 def _rounded(pattern: Int64Array, factor: Int64Array, offset: Int64Array) -> Int64Array:
-    """fma of floats with these bits, in units of the least denormal number, rounded to nearest even: exactly, in
-    integers of 64 bits. Results beyond 2^23 units are too large or too small, but on the right side of every level."""
+    """fma of floats with these bits, in units of the least denormal number, rounded to nearest even, exactly, in 64-bit
+    integers. Results beyond 2^23 units are too large or too small, but on the right side of every level."""
     significand = np.where(pattern < _BINADE, pattern, _BINADE | pattern & (_BINADE - 1))  # the former are denormal
     product = significand * np.where(factor == 0, 0, _BINADE | factor & (_BINADE - 1))
-    # The exponents of both, without the bias and as integers of 24 bits, and 149 for the unit.
+    # The exponents of both, without the bias and with 24-bit integers as mantissas, and 149 for the unit.
     power = np.maximum(pattern >> _MANTISSA, 1) + (factor >> _MANTISSA) - 2 * (_BIAS + _MANTISSA) + 149
     down = np.clip(-power, 0, 62)
     floor = product >> down

@@ -1,4 +1,4 @@
-"""What a kernel does between the sums of a layer and its output, beside comparing them with thresholds.
+"""Operations that a kernel fuses between a layer's sums and its output, besides comparing with thresholds.
 
 convolution -> sums + residual (-> kept for a later layer) -> max-pooling and comparison, in either order -> output
 """
@@ -24,7 +24,7 @@ from subbyte.workload.operand import Operand
 
 SEPARATOR = "+"
 ADDED = ".added"
-"""Behind the form of parameters with a fourth row: the multipliers of the values that are added."""
+"""Suffix of the parameters' form if they have a fourth row: the multipliers of the values that are added."""
 _KEEP = "keep"
 _PART = re.compile(
     r"pool(?P<pool>[1-9]\d*)(?P<after>after)?|add(?P<by>pool[1-9]\d*x)?(?P<channels>[1-9]\d*)(?P<wide>b32)?|"
@@ -34,14 +34,16 @@ _PART = re.compile(
 
 @dataclass(frozen=True)
 class Fusion:
-    """``pool`` x ``pool`` outputs become their maximum, ``before`` or ``after`` they are compared (``pool_order``).
-    ``residual`` channels of an earlier layer's sums are added to the first of this layer's; of a map that is
-    ``residual_pool`` times as high and wide, its maxima are. ``keep``: the sums are an output too, for a later layer;
-    of a later layer whose map is ``keep_pool`` times less high and wide, the largest of each of its windows alone. Sums
-    that are added have ``residual_bits``, those that are kept ``keep_bits``: 16 or 32.
+    """The fused operations of a layer, besides comparing with thresholds.
 
-    ``added``: the type of a tensor of values, of the output's sizes, that is added times multipliers of its own
-    before sums are rounded (:class:`~subbyte.numerics.Requantization` with ``added``), as int4, uint4 or int8.
+    ``pool`` x ``pool`` outputs become their maximum, ``before`` or ``after`` they are compared (``pool_order``).
+    ``residual`` channels of an earlier layer's sums are added to the first channels of this layer's; if the earlier map
+    is ``residual_pool`` times as high and wide, the maximum of each window is added. ``keep``: the sums are a second
+    output, for a later layer; if the later layer's map is smaller by a factor of ``keep_pool`` in height and width,
+    only the largest of each window is kept. Added sums have ``residual_bits``, kept ones ``keep_bits``: 16 or 32.
+
+    ``added``: the type of a tensor of values with the output's sizes that is added, with multipliers of its own, before
+    sums are rounded (:class:`~subbyte.numerics.Requantization` with ``added``), as int4, uint4 or int8.
 
     Raises InvalidInput for other values.
     """
@@ -68,12 +70,12 @@ class Fusion:
 
     @property
     def sums(self) -> bool:
-        """Sums of other layers (not values) are read, or sums of this one are written."""
+        """Whether sums of other layers (not values) are read, or sums of this one are written."""
         return self.residual > 0 or self.keep
 
     @property
     def text(self) -> str:
-        """As part of an output's name: ``+add64+keep``, ``+addpool2x64b32+keep32``, ``+pool2``; empty where nothing is
+        """The part of an output's name: ``+add64+keep``, ``+addpool2x64b32+keep32``, ``+pool2``; empty if nothing is
         fused."""
         parts = []
         wide = "" if self.residual_bits == NARROW else f"b{WIDE}"
@@ -91,7 +93,7 @@ class Fusion:
 
     @staticmethod
     def of(output: str) -> Fusion:
-        """Of an output's name. Raises InvalidInput for a part that is none."""
+        """The fusion in an output's name. Raises InvalidInput for an unknown part."""
         return _read(output)
 
     def reference(
@@ -137,5 +139,5 @@ def _read(output: str) -> Fusion:
 
 
 def base_of(output: str) -> str:
-    """The output's name without what is fused."""
+    """The output's name without the fused operations."""
     return output.partition(SEPARATOR)[0]

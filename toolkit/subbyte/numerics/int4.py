@@ -1,6 +1,6 @@
 """int4 values in numpy: checked as int8 arrays, packed eight to a 32-bit word (element i at bits 4i).
 
-The type that kernels of today multiply, under names of its own; :mod:`subbyte.numerics.values` and
+Dedicated names for the type that today's kernels multiply; :mod:`subbyte.numerics.values` and
 :mod:`subbyte.numerics.words` do the same for every type.
 """
 
@@ -30,18 +30,18 @@ WORD_VALUES = WORD_BITS // INT4.weights.bits
 
 
 def check_int4(array: Any, name: str, shape: Sequence[int | None] | None = None) -> Int8Array:
-    """``array`` itself when it is int8, has ``shape`` (None = any size) and holds only -8 … 7.
+    """``array`` unchanged if it is int8, has ``shape`` (None = any size) and holds only -8 … 7.
 
-    Raises InvalidInput naming the array, what it is and what is expected.
+    Raises InvalidInput naming the array, its dtype and shape, and what is expected.
     """
     return check_values(array, name, INT4.weights, shape)
 
 
 @checked
 def pack_words(values: Int8Array) -> Words:
-    """int4 values int8 [..., 8m] -> uint32 [..., m]; element i of a word lies at bits 4i.
+    """int4 values int8 [..., 8m] -> uint32 [..., m]; element i of a word is at bits 4i.
 
-    Raises InvalidInput for another dtype, a value outside -8 … 7 or a last axis that is no multiple of 8.
+    Raises InvalidInput for another dtype, a value outside -8 … 7 or a last axis that is not a multiple of 8.
     """
     return pack(values, INT4.weights)
 

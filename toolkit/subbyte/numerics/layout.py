@@ -1,9 +1,9 @@
-"""Where packed activations lie in memory: NHWC, HWNC and NHWCnc words, and the way between them.
+"""Memory layouts of packed activations, NHWC, HWNC and NHWCnc words, and conversions between them.
 
-Sizes: ``NB = ceil(N/8)`` groups of 8 images, ``CB`` blocks of channels, four 32-bit words each: ``ceil(C/32)`` of int4
-values, ``ceil(C/(128/b))`` of packed b-bit ones, ``ceil(C/128)*b`` of bit planes, those of one block behind each other.
-Images and channels that fill up a group or block have all bits 0 (the value 0, if the type's code 0 means it); they are
-cropped on the way back.
+Sizes: ``NB = ceil(N/8)`` groups of 8 images, ``CB`` blocks of channels, four 32-bit words each: ``ceil(C/32)`` for
+int4 values, ``ceil(C/(128/b))`` for packed b-bit ones, ``ceil(C/128)*b`` for bit planes, where a block's planes are
+adjacent. Images and channels that pad a group or block have all bits 0 (the value 0, if the type's code 0 means it);
+they are cropped when converting back.
 
 ========  ============================  ==========================================================
 name      shape (uint32 words)          one warp access
@@ -37,7 +37,7 @@ LAYOUT_NAMES = ("nhwc", "hwnc", "nhwcnc")
 
 
 def pad_axis(array: NDArray[Any], axis: int, multiple: int) -> NDArray[Any]:
-    """``array`` with zeros added at the end of ``axis`` up to a multiple; the array itself when none are needed."""
+    """``array`` with zeros appended along ``axis`` up to a multiple; the array itself if none are needed."""
     missing = -array.shape[axis] % multiple
     if not missing:
         return array
@@ -50,7 +50,7 @@ def pad_axis(array: NDArray[Any], axis: int, multiple: int) -> NDArray[Any]:
 def to_nhwc_words(x: NDArray[Any], operand: Operand = INT4.activations, storage: str | None = None) -> Words:
     """Values of a type (int4: int8) [N,H,W,C] -> uint32 [NB*8][H][W][CB*4], bits 0 beyond N and C.
 
-    ``storage`` is ``packed`` or ``planes``, by default what the type's bits ask for. Raises InvalidInput.
+    ``storage`` is ``packed`` or ``planes``; the default depends on the type's bits. Raises InvalidInput.
     """
     codes = encode(check_values(x, "x", operand, (None, None, None, None)), operand)
     return pack_codes(pad_axis(pad_axis(codes, 3, channel_unit(operand, storage)), 0, BATCH_GROUP), operand, storage)

@@ -1,4 +1,4 @@
-"""Blocks of pixels as pixels of more channels, with the border stored (also called space to depth)."""
+"""Blocks of pixels as single pixels with more channels, stored with the border (space to depth)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class BlockForm:
-    """``rows`` x ``columns`` blocks of ``size`` x ``size`` pixels; the first one begins ``pad`` pixels above the image,
-    and left of it. Its ``text`` names the form of an argument."""
+    """``rows`` x ``columns`` blocks of ``size`` x ``size`` pixels; the first block starts ``pad`` pixels above and to
+    the left of the image. ``text`` is the form of an argument in this layout."""
 
     size: int
     pad: int
@@ -27,12 +27,13 @@ class BlockForm:
 
     @classmethod
     def of(cls, form: str) -> BlockForm | None:
-        """What a text says; None where it is that of another form."""
+        """The form that a text denotes; None for another kind of form."""
         found = re.fullmatch(r"blocks(\d+)p(\d+)h(\d+)w(\d+)", form)
         return cls(*map(int, found.groups())) if found else None
 
     def apply(self, x: NDArray[Any]) -> NDArray[Any]:
-        """Values [N,H,W,C] -> [N,rows,columns,size*size*C]: channel ``(dy * size + dx) * C + c``, 0 beyond the map."""
+        """Values [N,H,W,C] -> [N,rows,columns,size*size*C]: channel ``(dy * size + dx) * C + c``, 0 outside the
+        image."""
         n, height, width, channels = x.shape
         size, pad = self.size, self.pad
         full = np.zeros((n, self.rows * size, self.columns * size, channels), x.dtype)

@@ -1,4 +1,4 @@
-"""Pixels of few channels, several in a 32-bit word, with the border stored: rows are strips of words."""
+"""Pixels of few channels, several to a 32-bit word, stored with the border: rows are strips of words."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from subbyte.numerics.layout import pad_axis
 from subbyte.workload.conv import BATCH_GROUP
 
 WORD_VALUES = 8
-"""int4 values of a word."""
+"""int4 values per word."""
 
 
 @dataclass(frozen=True)
 class StripForm:
-    """``rows`` rows of ``words`` words; a pixel is ``channels`` int4 values (1, 2, 4 or 8), and word (0, 0) begins
-    ``pad`` pixels above the image, and left of it. Its ``text`` names the form of an argument."""
+    """``rows`` rows of ``words`` words; a pixel is ``channels`` int4 values (1, 2, 4 or 8), and word (0, 0) starts
+    ``pad`` pixels above and to the left of the image. ``text`` is the form of an argument in this layout."""
 
     channels: int
     pad: int
@@ -35,14 +35,14 @@ class StripForm:
 
     @classmethod
     def of(cls, form: str) -> StripForm | None:
-        """What a text says; None where it is that of another form."""
+        """The form that a text denotes; None for another kind of form."""
         found = re.fullmatch(r"strips(\d+)p(\d+)h(\d+)w(\d+)", form)
         return cls(*map(int, found.groups())) if found else None
 
     def apply(self, x: NDArray[Any]) -> Words:
-        """int4 values int8 [N,H,W,C] -> uint32 [NB][rows][words][8 images]: a word of each image of a group, then the
-        next word. 0 beyond the image, its channels and the batch; what no word holds is left out. Raises InvalidInput.
-        """
+        """int4 values int8 [N,H,W,C] -> uint32 [NB][rows][words][8 images]: one word of each image of a group, then the
+        next word. 0 outside the image, its channels and the batch; pixels beyond the last word are dropped. Raises
+        InvalidInput."""
         given = pad_axis(x, 0, BATCH_GROUP)
         images, height, width, channels = given.shape
         full = np.zeros((images, self.rows, self.words * WORD_VALUES // self.channels, self.channels), np.int8)

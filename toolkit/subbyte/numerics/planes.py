@@ -1,8 +1,8 @@
-"""Bit planes of values, their places in memory, and the ways between.
+"""Bit planes of values, their memory layouts, and conversions between them.
 
 Plane t of an operand is bit t of every code; its words hold 32 channels each, channel c at bit c % 32 (TCBNN's networks
-begin with the highest bit instead; any order is right if both operands have it). NB = ceil(N/8), CB = ceil(C/128),
-q planes. Of n, h, w, c and plane t the word is, with i = n % 8 and j = c % 128 / 32:
+start with the highest bit instead; any order works if both operands use it). NB = ceil(N/8), CB = ceil(C/128),
+q planes. The word for n, h, w, c and plane t, with i = n % 8 and j = c % 128 / 32:
 
 ======  ==========================================  ================================================
 name    shape (uint32 words)                        word index
@@ -13,16 +13,16 @@ nb8r    [NB][ceil(H/2)][W][q][8 n][2 rows][2]       ``((((n/8*ceil(H/2) + h/2)*W
 fsb     [q][H][W][NB][CB][8 n][4]                   ``(((((t*H + h)*W + w)*NB + n/8)*CB + c/128)*8 + i)*4 + j``
 ======  ==========================================  ================================================
 
-``nb8`` is the layout of kernels on bits: 8 images x 128 channels of one plane are 128 neighbouring bytes, a core
+``nb8`` is the layout of kernels on bits: 8 images x 128 channels of one plane are 128 contiguous bytes, a core
 matrix. In ``nb8r`` two rows of at most 64 channels share them. ``fsb`` is TCBNN's fixed stride bit format (arXiv
-2006.16578): the same blocks of 8 x 128 bits in the order H W N C, a plane after the other. ``nhwc`` is the plain order
+2006.16578): the same blocks of 8 x 128 bits in the order H W N C, one plane after another. ``nhwc`` is the plain order
 of APNN-TC (arXiv 2106.12169), whose planes are outermost. Weights [K,R,S,C] are stored by the same formulas, with K in
-the place of N, R of H and S of W: ``nhwc`` of them is [p][K][R][S][CB*4], ``fsb`` TCBNN's order R S K C, with K filled
-up to a multiple of 8 (there 32). A matrix [M,K] has M rows of one pixel: its ``fsb`` index is
+place of N, R of H and S of W: their ``nhwc`` is [p][K][R][S][CB*4], their ``fsb`` TCBNN's order R S K C, with K padded
+to a multiple of 8 (in TCBNN 32). A matrix [M,K] has M rows of one pixel: its ``fsb`` index is
 ``((m/8*CB + k/128)*8 + m%8)*4 + k%128/32``.
 
-Filling bits, those of channels, images and rows that only fill up, are 0 when stored. Reading ignores them;
-:meth:`PlaneWords.check_filling` refuses words in which one is set.
+Padding bits, those of padding channels, images and rows, are 0 when stored. Reading ignores them;
+:meth:`PlaneWords.check_filling` rejects words in which one is set.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Bits = NDArray[np.uint8]
 NHWC, NB8, NB8R, FSB = "nhwc", "nb8", "nb8r", "fsb"
 BIT_LAYOUTS = (NHWC, NB8, NB8R, FSB)
 PAIR_CHANNELS = BLOCK_BITS // 2
-"""Channels of a row in ``nb8r``, at most."""
+"""Most channels of a row in ``nb8r``."""
 PAIR_WORDS = BLOCK_WORDS // 2
 
 
@@ -54,7 +54,7 @@ PAIR_WORDS = BLOCK_WORDS // 2
 def planes_of(values: NDArray[Any], operand: Operand) -> Bits:
     """Values of the type [...] in its dtype -> its bit planes, uint8 zeros and ones [bits, ...], least bit first.
 
-    Raises InvalidInput for another dtype and for numbers that are no values of the type.
+    Raises InvalidInput for another dtype and for numbers that are not values of the type.
     """
     codes = encode(check_values(values, "values", operand), operand)
     return np.stack([codes >> np.uint8(plane) & np.uint8(1) for plane in range(operand.bits)])
@@ -64,7 +64,7 @@ def planes_of(values: NDArray[Any], operand: Operand) -> Bits:
 def values_of(planes: Bits, operand: Operand) -> NDArray[Any]:
     """Bit planes uint8 [bits, ...] -> values [...] in the type's dtype; the inverse of :func:`planes_of`.
 
-    Raises InvalidInput for another dtype, another number of planes, and for what is neither 0 nor 1.
+    Raises InvalidInput for another dtype, another number of planes, and elements other than 0 and 1.
     """
     bits = check_array(planes, "planes", np.uint8)
     if bits.ndim == 0 or len(bits) != operand.bits:
@@ -80,11 +80,11 @@ def values_of(planes: Bits, operand: Operand) -> NDArray[Any]:
 
 @dataclass(frozen=True, eq=False)
 class PlaneWords:
-    """Values as bit planes in memory: uint32 ``words`` in a ``layout``, and whose they are.
+    """Values as bit planes in memory: uint32 ``words`` in a ``layout``, with their type and shape.
 
-    ``shape`` is [N,H,W,C] of activations, [K,R,S,C] of weights or [M,K] of a matrix, in true sizes. The shape of
-    ``words`` follows from it (:func:`words_shape`). Raises InvalidInput for words of another shape, and for what the
-    layout cannot hold.
+    ``shape`` is [N,H,W,C] for activations, [K,R,S,C] for weights or [M,K] for a matrix, without padding. The shape of
+    ``words`` follows from it (:func:`words_shape`). Raises InvalidInput for words of another shape, and for a shape
+    that the layout cannot hold.
     """
 
     words: Words
@@ -102,17 +102,17 @@ class PlaneWords:
         return f"{self.operand.name} {list(self.shape)} in layout {self.layout}"
 
     def values(self) -> NDArray[Any]:
-        """The values, in ``shape`` and the type's dtype. Bits that only fill up are ignored."""
+        """The values, in ``shape`` and the type's dtype. Padding bits are ignored."""
         return values_of(_bits(_plain(self), self.shape[-1]), self.operand).reshape(self.shape)
 
     def relayout(self, layout: str) -> PlaneWords:
-        """The same values in another layout, all bits that only fill up 0. Raises InvalidInput where it holds them
-        not."""
+        """The same values in another layout, all padding bits 0. Raises InvalidInput if that layout cannot hold
+        them."""
         words_shape(layout, self.operand, self.shape)
         return PlaneWords(_placed(_cleared(_plain(self), self.shape[-1]), layout), layout, self.operand, self.shape)
 
     def words_for(self, layout: str, operand: Operand, shape: tuple[int, ...]) -> Words:
-        """The words, for a reader of this layout, type and shape. Raises InvalidInput when they are others."""
+        """The words, for a reader of this layout, type and shape. Raises InvalidInput if they have another one."""
         given, wanted = (self.operand, self.shape), (operand, tuple(shape))
         if given != wanted:
             raise InvalidInput(f"packed words are {self._said}: expected {operand.name} {list(shape)}")
@@ -123,7 +123,7 @@ class PlaneWords:
         return self.words
 
     def check_filling(self) -> PlaneWords:
-        """Itself. Raises InvalidInput where a bit is set of a channel, an image or a row that only fills up."""
+        """Returns itself. Raises InvalidInput if a bit of a padding channel, image or row is set."""
         clean = self.relayout(self.layout).words
         wrong = np.flatnonzero(clean.ravel() != self.words.ravel())
         if wrong.size:
@@ -134,8 +134,8 @@ class PlaneWords:
         return self
 
     def word_index(self, plane: Any, n: Any, h: Any, w: Any, c: Any) -> Any:
-        """Index in the flat words of the word that holds a bit, at its bit ``c % 32``: the formula of the layout.
-        Arguments are integers or integer arrays."""
+        """Index, in the flat words, of the word that holds an element, at its bit ``c % 32``: the formula of the
+        layout. Arguments are integers or integer arrays."""
         images, height, width, channels = _four(self.shape)
         q, groups, blocks = self.operand.bits, ceil_div(images, BATCH_GROUP), ceil_div(channels, BLOCK_BITS)
         group, image, word = n // BATCH_GROUP, n % BATCH_GROUP, c % BLOCK_BITS // WORD_BITS
@@ -155,8 +155,8 @@ class PlaneWords:
 def pack_planes(values: NDArray[Any], operand: Operand, layout: str = NB8) -> PlaneWords:
     """Values of the type, [N,H,W,C], weights [K,R,S,C] or a matrix [M,K], as bit planes in a layout.
 
-    ``layout`` is ``nhwc``, ``nb8``, ``nb8r`` (at most 64 channels) or ``fsb``. Bits that only fill up are 0.
-    Raises InvalidInput for another dtype, number of axes, value or layout.
+    ``layout`` is ``nhwc``, ``nb8``, ``nb8r`` (at most 64 channels) or ``fsb``. Padding bits are 0. Raises InvalidInput
+    for another dtype, number of axes, value or layout.
     """
     codes = encode(check_values(values, "values", operand), operand)
     shape = words_shape(layout, operand, codes.shape)
@@ -165,15 +165,15 @@ def pack_planes(values: NDArray[Any], operand: Operand, layout: str = NB8) -> Pl
 
 
 def plane_words(codes: Codes, bits: int) -> Words:
-    """Codes uint8 [..., C], not checked, as words of each plane, uint32 [bits, ..., CB*4]; bits beyond C are 0."""
+    """Codes uint8 [..., C], unchecked, as words of each plane, uint32 [bits, ..., CB*4]; bits beyond C are 0."""
     padded = pad_axis(codes, codes.ndim - 1, BLOCK_BITS)
     return np.stack([_words(padded >> np.uint8(plane) & np.uint8(1)) for plane in range(bits)])
 
 
 @checked
 def words_shape(layout: str, operand: Operand, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of the words that hold values of the type and of a shape. Raises InvalidInput for an unknown layout,
-    for a shape without 2 or 4 axes, and for more channels than ``nb8r`` holds."""
+    """The shape of the words for values of a type and shape. Raises InvalidInput for an unknown layout, for a shape
+    without 2 or 4 axes, and for more channels than ``nb8r`` holds."""
     if layout not in BIT_LAYOUTS:
         raise InvalidInput(f"layout {shown(layout)} of bit planes: {did_you_mean(layout, BIT_LAYOUTS)}")
     n, h, w, c = _four(shape)
@@ -190,7 +190,7 @@ def words_shape(layout: str, operand: Operand, shape: tuple[int, ...]) -> tuple[
 
 
 def _four(shape: Any) -> tuple[int, int, int, int]:
-    """[N,H,W,C] of it; rows of a matrix are images of one pixel."""
+    """The shape as [N,H,W,C]; rows of a matrix are images of one pixel."""
     sizes = tuple(shape) if is_several(shape) else ()
     if len(sizes) not in (2, 4) or not all(is_whole(size) and size > 0 for size in sizes):
         raise InvalidInput(f"shape {shown(shape)}: expected [N,H,W,C], [K,R,S,C] or [M,K], each at least 1")
@@ -209,7 +209,7 @@ def _bits(plain: Words, channels: int) -> Bits:
 
 
 def _cleared(plain: Words, channels: int) -> Words:
-    """The words with all bits beyond the true channels 0."""
+    """The words with all bits beyond the true channels set to 0."""
     mask = _words(pad_axis(np.ones((1, channels), np.uint8), 1, BLOCK_BITS))[0]
     return plain & mask
 
@@ -229,7 +229,7 @@ def _placed(plain: Words, layout: str) -> Words:
 
 
 def _plain(packed: PlaneWords) -> Words:
-    """Its words as [q][N][H][W][CB*4], those of images and rows that only fill up left out."""
+    """The words as [q][N][H][W][CB*4], without padding images and rows."""
     words, layout = packed.words, packed.layout
     if layout == NHWC:
         return words

@@ -1,4 +1,4 @@
-"""Pooling of integers, exactly: what its kernels are compared with."""
+"""Exact pooling of integers: the reference for the pooling kernels."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ POOLINGS = (MAX, AVERAGE)
 
 
 def hanging_over(size: int, window: int, stride: int, padding: int) -> int:
-    """How many rows (or columns) of the last window lie beyond the padding when the number of windows is rounded up
-    (``ceil_mode``); 0 where it would begin in the padding at the end, and is left out."""
+    """How many rows (or columns) the last window extends beyond the padding when the number of windows is rounded up
+    (``ceil_mode``); 0 if that window would start in the padding at the end, and is dropped."""
     missing = -(size + 2 * padding - window) % stride
     return missing if missing < window - padding else 0
 
@@ -24,12 +24,13 @@ def pooling_reference(
     x: NDArray[Any], kind: str, window: tuple[int, int], stride: int, padding: int, count_padding: bool = True,
     ceil_mode: bool = False,
 ) -> NDArray[Any]:  # fmt: skip
-    """The pooled tensor [N,P,Q,C] of integers ``x`` [N,H,W,C], of the same dtype.
+    """The pooled tensor [N,P,Q,C] of integers ``x`` [N,H,W,C], in the same dtype.
 
-    ``max``: the largest value of each window; pixels beyond the border are none. ``average``: the sum of a window over
-    its number of pixels, rounded to the nearest, halves up (``floor(mean + 1/2)``, as requantization rounds). Pixels
-    beyond the border are 0 and, with ``count_padding``, those of the padding count. With ``ceil_mode`` the last windows
-    may hang over the padding; what hangs over never counts. Raises InvalidInput for another kind or rank.
+    ``max``: the largest value of each window; pixels outside the image do not count. ``average``: the sum of a window
+    divided by its number of pixels, rounded to nearest with halves up (``floor(mean + 1/2)``, as requantization
+    rounds). Pixels outside the image are 0 and, with ``count_padding``, those of the padding are counted. With
+    ``ceil_mode``, the last windows may extend beyond the padding; what lies beyond never counts. Raises InvalidInput
+    for another kind or rank.
     """
     if kind not in POOLINGS:
         raise InvalidInput(f"pooling {shown(kind)}: allowed: {', '.join(POOLINGS)}")

@@ -1,4 +1,4 @@
-"""Real numbers to values of a type and back: real = value * scale. Int4 unless another type is given."""
+"""Real numbers to values of a type and back: real = value * scale. The type is int4 unless another one is given."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from subbyte.workload.precision import INT4
 
 @checked
 def quantize(array: ArrayLike, scale: float, operand: Operand = INT4.activations) -> NDArray[Any]:
-    """Nearest values of a type (int4) to ``array / scale``, clipped to its range, in its dtype (int8) and shape.
+    """The values of a type (int4) nearest to ``array / scale``, clipped to its range, in its dtype (int8) and shape.
 
-    Ties go to the even one of neighbouring integers; of a type with gaps, such as bipolar ones, to the larger value.
-    Zeros of a sparse type are the caller's choice. Raises InvalidInput for a scale that is not positive and finite, or
-    an array that is not.
+    Ties go to the even integer; for a type with gaps, such as a bipolar one, to the larger value. Where a sparse type
+    has its zeros is up to the caller. Raises InvalidInput for a scale that is not positive and finite, or an array that
+    is not finite.
     """
     real, factor = _finite(array), positive(scale)
     if factor is None:
@@ -36,7 +36,7 @@ def quantize(array: ArrayLike, scale: float, operand: Operand = INT4.activations
 def scale_for(array: ArrayLike, operand: Operand = INT4.activations) -> float:
     """The smallest scale with which no value of ``array`` is clipped to a type's range (1.0 for zeros).
 
-    Raises InvalidInput, also for negative numbers where the type has none.
+    Raises InvalidInput, also for negative numbers if the type has none.
     """
     real = _finite(array)
     if not real.size:
@@ -51,7 +51,7 @@ def scale_for(array: ArrayLike, operand: Operand = INT4.activations) -> float:
 
 
 def positive(value: Any) -> float | None:
-    """``value`` as a float; None when it is no positive finite number (text is none)."""
+    """``value`` as a float; None if it is not a positive finite number (text is not)."""
     try:
         found = float(value) if is_number(value) else math.nan
     except OverflowError:
@@ -60,7 +60,7 @@ def positive(value: Any) -> float | None:
 
 
 def real_array(array: Any, name: str) -> NDArray[np.float64]:
-    """Numbers as float64. Raises InvalidInput for text, truth values, masked arrays and whatever is not numeric."""
+    """Numbers as float64. Raises InvalidInput for text, booleans, masked arrays and anything that is not numeric."""
     without_mask(array, name)
     try:
         found = np.asarray(array)

@@ -1,6 +1,7 @@
-"""What the right answer is: an exact convolution of values on plain NHWC arrays, sharing no layout code with kernels.
+"""The reference: an exact convolution of values on plain NHWC arrays, which shares no layout code with kernels.
 
-It multiplies what codes mean, never codes: encodings, zero points and bit planes are in the values before it begins.
+It multiplies what codes mean, never codes: encodings, zero points and bit planes are resolved into values before it
+starts.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _LOWERED_ELEMENTS = 1 << 22
 
 @checked
 def accumulator_bound(workload: ConvWorkload) -> int:
-    """Largest magnitude an accumulator of ``workload`` can reach: that of a product (64 of int4) times R*S*C."""
+    """Largest magnitude that an accumulator of ``workload`` can reach: that of a product (64 for int4) times R*S*C."""
     return workload.precision.largest_product * workload.r * workload.s * workload.c
 
 
@@ -29,10 +30,10 @@ def accumulator_bound(workload: ConvWorkload) -> int:
 def reference(workload: ConvWorkload, x: NDArray[Any], w: NDArray[Any]) -> Int32Array:
     """The exact convolution: values x [N,H,W,C] and w [K,R,S,C] of the workload's types -> y int32 [N,P,Q,K].
 
-    Arrays are in the types' own dtypes (int4: int8). Pixels beyond the border are ``precision.pad_value``.
-    The lowered matrix of a few output rows at a time is multiplied by the weights in float32, which is exact while
-    every partial sum is an integer of magnitude up to 2^24, and in float64 beyond that. Raises InvalidInput for a
-    wrong dtype, shape or value, and when an int32 accumulator could overflow.
+    Arrays are in the types' own dtypes (int4: int8). Pixels outside the image are ``precision.pad_value``. The lowered
+    matrix of a few output rows at a time is multiplied by the weights in float32, which is exact as long as every
+    partial sum is an integer of magnitude up to 2^24, and in float64 beyond that. Raises InvalidInput for a wrong
+    dtype, shape or value, and when an int32 accumulator could overflow.
     """
     if not isinstance(workload, ConvWorkload):
         raise InvalidInput(f"workload {workload!r}: expected a ConvWorkload, as subbyte.workload(NAME) gives")

@@ -1,4 +1,4 @@
-"""Requantization: how an int32 accumulator becomes the input of the next layer (int4), exactly, in integers."""
+"""Requantization: from an int32 accumulator to the (int4) input of the next layer, exactly, in integers."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from subbyte.workload.precision import INT4
 MULTIPLIER_MAX = (1 << 31) - 1
 SHIFT_MIN, SHIFT_MAX = 1, 62
 ADDED_MAX = 1 << 24
-"""Of a residual's multiplier: its product with a value of 8 bits never takes a sum out of 64 bits."""
+"""Largest multiplier of a residual: its product with an 8-bit value never overflows the 64-bit sum."""
 LARGEST_FACTOR = 1 << 20
-"""Of the real scale of a residual."""
+"""Largest real scale of a residual."""
 FIXED_BITS = 32
 MOST_SCALED = 31
-"""Largest power of two that a matrix instruction may multiply sums by."""
+"""Largest power of two by which a matrix instruction may multiply sums."""
 FIXED_SHIFT = 24
-"""Largest shift of the fixed form behind an atom that scales by 2^8."""
+"""Largest shift of the fixed form after an atom that scales by 2^8."""
 FIXED_SHIFTS = (FIXED_SHIFT, 28, 32)
-"""Of outputs of more than four bits: also the largest behind atoms that scale by 2^4, and that do not."""
+"""For outputs of more than four bits: the largest shifts after atoms that scale by 2^4 and by 1, too."""
 FIXED_TOLERANCE = 2.0**-9
-"""Relative error of a scale up to which the fixed form is preferred: 1/64 of a step at the end of the int4 range; of an
-output with more bits so much less."""
+"""Largest relative error of a scale at which the fixed form is preferred: 1/64 of a step at the end of the int4 range,
+and correspondingly less for outputs with more bits."""
 
 _WHOLE_RANGE: Any = None
 _INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
@@ -43,13 +43,13 @@ _INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
 class Requantization:
     """``y = clip(((acc + bias) * multiplier + 2^(shift-1)) >> shift, lo, hi)`` for each output channel.
 
-    With ``added`` int32 [K], multipliers -2^24 … 2^24 of a tensor r of values that is added (a residual), it is
+    With ``added`` int32 [K], multipliers -2^24 … 2^24 of an added tensor r of values (a residual), it is
     ``((acc + bias) * multiplier + r * added + 2^(shift-1)) >> shift``.
 
     ``bias``, ``multiplier`` (0 … 2^31-1) and ``shift`` (1 … 62) are int32 [K]; ``clip`` is (lo, hi) within the range of
-    the ``output`` type, -8 … 7 of int4, by default all of it; (0, 7) for a ReLU. ``scale_error`` is the largest
-    relative error of multiplier/2^shift against the real scale it was made from (0.0 when made from integers). Types
-    with gaps (bipolar ones) have no such rounding. Raises InvalidInput.
+    the ``output`` type, -8 … 7 for int4, by default all of it; (0, 7) for a ReLU. ``scale_error`` is the largest
+    relative error of multiplier/2^shift against the real scale it was made from (0.0 if made from integers). Types
+    with gaps (bipolar ones) cannot be rounded to. Raises InvalidInput.
     """
 
     bias: Int32Array
@@ -82,12 +82,13 @@ class Requantization:
 
     @property
     def channels(self) -> int:
-        """Output channels K."""
+        """Number of output channels K."""
         return int(self.bias.size)
 
     def apply(self, acc: Int32Array, residual: NDArray[np.integer] | None = None) -> NDArray[Any]:
         """int32 [..., K] -> values of the output type in its dtype (int4: int8) [..., K], exact for every int32
-        accumulator; ``residual``: what is added, integers of at most 8 bits of the same shape. Raises InvalidInput."""
+        accumulator; ``residual``: the tensor that is added, integers of at most 8 bits in the same shape. Raises
+        InvalidInput."""
         if (residual is None) != (self.added is None):
             said = "takes one: values [..., K]" if residual is None else "adds none; give it added=, int32 [K]"
             raise InvalidInput(f"residual {'missing' if residual is None else 'given'}: this requantization {said}")
@@ -106,13 +107,13 @@ class Requantization:
         return np.clip(rounded, *self.clip).astype(self.output.dtype)
 
     def fixed_words(self, k_padded: int, scale_log2: int) -> Int32Array | None:
-        """The kernel's parameter buffer int32 [3][k_padded] of the fixed form, None where that form is not exact.
+        """The kernel's parameter buffer int32 [3][k_padded] of the fixed form; None if that form is not exact.
 
         The fixed form is one multiplication: the upper 32 bits of ``acc * 2^scale_log2 * row0 + offset``, where
-        ``scale_log2`` is what the matrix instruction multiplied the sums by and the 64-bit offset (rows 1 and 2, low
-        and high word) holds bias and rounding. It equals :meth:`apply` for every int32 value of the scaled sum when
-        shift <= 32 - scale_log2, row 0 fits 31 bits and the offset 62. Where a residual is added, row 3 is what it is
-        multiplied by, times 2^scale_log2 like the sum, and fits 31 bits too.
+        2^scale_log2 is the factor by which the matrix instruction scaled the sums, and the 64-bit offset (rows 1 and 2,
+        low and high word) holds bias and rounding. It equals :meth:`apply` for every int32 value of the scaled sum if
+        shift <= 32 - scale_log2, row 0 fits in 31 bits and the offset in 62. If a residual is added, row 3 is its
+        multiplier, scaled by 2^scale_log2 like the sum, and fits in 31 bits too.
         """
         check_padded(k_padded, self.channels)
         scale_log2 = whole(scale_log2, "scale_log2", 0, MOST_SCALED)
@@ -138,8 +139,8 @@ class Requantization:
         return buffer
 
     def words(self, k_padded: int) -> Int32Array:
-        """The kernel's parameter buffer int32 [3][k_padded]: bias, multiplier, shift (padding 0, 0, 1), and a fourth
-        row, the residual's multiplier, where one is added."""
+        """The kernel's parameter buffer int32 [3][k_padded]: bias, multiplier, shift (padding 0, 0, 1), and, if a
+        residual is added, a fourth row with its multiplier."""
         check_padded(k_padded, self.channels)
         rows = [self.bias, self.multiplier, self.shift, *([] if self.added is None else [self.added])]
         buffer = np.zeros((len(rows), k_padded), dtype=np.int32)
@@ -160,7 +161,8 @@ class Requantization:
         cls, k: int, multiplier: int, shift: int, bias: int | Int32Array = 0, relu: bool = False,
         output: Operand = INT4.output,
     ) -> Requantization:  # fmt: skip
-        """One multiplier and shift for all ``k`` output channels; bias an integer or int32 [k]. Raises InvalidInput."""
+        """One multiplier and shift for all ``k`` output channels; bias is an integer or int32 [k]. Raises
+        InvalidInput."""
         channels(k)
         clip = _clip_for(flag(relu, "relu"), output)
         biases, multipliers = _int32("bias", bias, k), _int32("multiplier", multiplier, k)
@@ -180,11 +182,11 @@ class Requantization:
     ) -> Requantization:
         """The dyadic requantization nearest to ``y = (acc + bias) * scale``, scale a number or real [K].
 
-        K is the length of scale or bias, ``k``, or the workload's; the output's type is given, the workload's, or int4.
-        Shift 24, which every kernel's fixed form takes, if no scale is then off by more than 2^-9 (of 8-bit outputs
-        2^-13, and 28 and 32 are tried too, which kernels on bytes take); otherwise multipliers have 31 bits. The
-        largest relative error is in ``scale_error``. ``added``: the scale of a residual r, a number or real [K], for
-        ``y = (acc + bias) * scale + r * added``. Raises InvalidInput.
+        K is the length of scale or bias, ``k``, or the workload's; the output type is ``output``, the workload's, or
+        int4. The shift is 24, which every kernel's fixed form accepts, unless a scale would then be off by more than
+        2^-9 (for 8-bit outputs 2^-13, and shifts 28 and 32, which kernels on bytes accept, are tried too); otherwise
+        multipliers have 31 bits. The largest relative error is in ``scale_error``. ``added``: the scale of a residual
+        r, a number or real [K], for ``y = (acc + bias) * scale + r * added``. Raises InvalidInput.
         """
         flag(relu, "relu")
         scales = _scales(scale, bias, k, workload)
@@ -215,17 +217,17 @@ class Requantization:
     def random(
         cls, workload: ConvWorkload, rng: np.random.Generator, *, relu: bool = False, wide: bool = False
     ) -> Requantization:
-        """One with which uniformly random operands of the workload's types give outputs over the output's whole range.
+        """One for which uniformly random operands of the workload's types give outputs over the whole output range.
 
-        ``wide`` takes 31-bit multipliers, which need the general form. Mean and variance of a product of two such
-        operands follow from the types (1/4 and 462 of int4), so the accumulator's spread is known.
+        ``wide`` uses 31-bit multipliers, which need the general form. Mean and variance of a product of two such
+        operands follow from the types (1/4 and 462 for int4), so the accumulator's spread is known.
         """
         check_random(workload, rng)
         flag(relu, "relu")
         flag(wide, "wide")
         types, depth = workload.precision, workload.r * workload.s * workload.c
         mean, variance = product_moments(types.weights, types.activations)
-        # One decimal: recorded operands were drawn with the variance of int4 products rounded so.
+        # One decimal: recorded operands were drawn with the variance of int4 products rounded like this.
         spread = math.sqrt(max(round(variance, 1), 0.1) * depth)
         output = types.output
         levels, middle = output.largest - output.least + 1, (output.largest + output.least + 1) / 2
@@ -239,7 +241,7 @@ class Requantization:
 
 
 def with_residual(requant: Requantization, added: Operand, rng: np.random.Generator) -> Requantization:
-    """The same for a residual with values of a type, which then moves outputs as far as the sums do: for tests."""
+    """The same with a residual of values of a type, which then changes outputs as much as the sums do: for tests."""
     reach = (requant.output.largest - requant.output.least) / (added.largest - added.least)
     scales = rng.uniform(0.4, 1.0, requant.channels) * rng.choice([-1.0, 1.0], requant.channels) * reach
     shift = np.minimum(requant.shift, 24)
@@ -258,7 +260,7 @@ def _factors(added: Any, count: int) -> NDArray[np.float64]:
 
 
 def _beside(pair: tuple[int, int], factor: float) -> tuple[int, int]:
-    """(multiplier, shift) of a scale, with a shift behind which a residual's factor has at most 24 bits."""
+    """(multiplier, shift) of a scale, with a shift at which a residual's factor has at most 24 bits."""
     multiplier, shift = pair
     spare = min(max(0, shift + math.frexp(factor)[1] - (ADDED_MAX.bit_length() - 1)), shift - SHIFT_MIN)
     found = (multiplier + (1 << spare >> 1)) >> spare, shift - spare
@@ -269,8 +271,7 @@ def _beside(pair: tuple[int, int], factor: float) -> tuple[int, int]:
 
 
 def product_moments(weights: Operand, activations: Operand) -> tuple[float, float]:
-    """Mean and variance of the product of a weight and an activation, each value as likely as another; of sparse
-    types a share of 0."""
+    """Mean and variance of a product of random operands, all values equally likely; in sparse types a share is 0."""
     means, squares = [], []
     for one in (weights, activations):
         share = one.share
@@ -298,7 +299,7 @@ def _error(multiplier: int, shift: int, scale: float) -> float:
 
 
 def check_output(output: Any) -> tuple[int, int]:
-    """The range of a type that results can be rounded and clipped to. Raises InvalidInput for one with gaps."""
+    """The range of a type to which results can be rounded and clipped. Raises InvalidInput for a type with gaps."""
     if not isinstance(output, Operand) or not output.contiguous:
         raise InvalidInput(f"output={shown(output)}: expected a type of all integers in a row, such as Operand(4)")
     return output.least, output.largest
@@ -312,7 +313,7 @@ def _clip_for(relu: bool, output: Operand) -> tuple[int, int]:
 def check_clip(clip: Any, output: Operand = INT4.output) -> tuple[int, int]:
     """``clip`` as two integers within the output type's range (int4: -8 <= lo <= hi <= 7).
 
-    Raises InvalidInput for anything else, fractions included, and for a type that has gaps.
+    Raises InvalidInput for anything else, including fractions, and for a type with gaps.
     """
     least, largest = check_output(output)
     ends = several(clip, "clip: (lo, hi) of") if not isinstance(clip, str | bytes) else []
@@ -341,8 +342,8 @@ def check_random(workload: Any, rng: Any) -> None:
 
 
 def one_count(sizes: Mapping[str, int | None], others: str = "k=, ") -> int:
-    """The number of output channels that all of these give which give one (not None); ``others`` are further ways to
-    say it. Raises InvalidInput."""
+    """The number of output channels on which all sources that are not None agree; ``others`` name further ones.
+    Raises InvalidInput."""
     known = {name: size for name, size in sizes.items() if size is not None}
     if len(set(known.values())) != 1:
         given = ", ".join(f"{name}: {size}" for name, size in known.items()) or "none given"
@@ -353,7 +354,7 @@ def one_count(sizes: Mapping[str, int | None], others: str = "k=, ") -> int:
 
 
 def check_padded(k_padded: Any, count: int) -> int:
-    """``k_padded`` as a number of channels with padding. Raises InvalidInput."""
+    """``k_padded`` as a padded number of channels. Raises InvalidInput."""
     if not is_whole(k_padded) or not count <= k_padded <= LARGEST_SIZE:
         raise InvalidInput(f"k_padded={shown(k_padded)}: expected at least the {count} output channels, an integer")
     return int(k_padded)

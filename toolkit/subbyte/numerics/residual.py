@@ -1,13 +1,13 @@
-"""Sums that wait for a later layer, as integers of 16 or 32 bits in the order in which threads hold them.
+"""Sums kept for a later layer, as integers of 16 or 32 bits in the order in which threads hold them.
 
-Layout int16 [NB][P][Q][KB][8 n][32 k], NB = ceil(N/8), KB = ceil(K/32): 32 channels of an image lie together. A thread
+Layout int16 [NB][P][Q][KB][8 n][32 k], NB = ceil(N/8), KB = ceil(K/32): 32 channels of an image are adjacent. A thread
 of a kernel on bit planes that has 8 neighbouring channels of an image reads and writes them as 16 bytes, a warp 512
-neighbouring bytes. Images and channels that only fill up hold anything.
+contiguous bytes. The contents of padding images and channels are undefined.
 
 Index of an element: ``((((n/8*P + p)*Q + q)*KB + k/32)*8 + n%8)*32 + k%32``.
 
-Of 32 bits, four sums are 16 bytes: int32 [NB][P][Q][KB][2 h][8 n][4 t][4 i], channel 8 t + 4 h + i of 32. A thread has
-its 8 channels in two pieces, a warp twice 512 neighbouring bytes.
+With 32 bits, four sums are 16 bytes: int32 [NB][P][Q][KB][2 h][8 n][4 t][4 i], channel 8 t + 4 h + i of 32. A thread
+has its 8 channels in two pieces, a warp twice 512 contiguous bytes.
 """
 
 from __future__ import annotations
@@ -26,21 +26,22 @@ from subbyte.workload.conv import BATCH_GROUP, ceil_div
 Int16Array = NDArray[np.int16]
 GROUP_CHANNELS = 32
 NARROW, WIDE = 16, 32
-"""Bits of such a sum."""
+"""Widths of such a sum in bits."""
 FORMS = {NARROW: "int16", WIDE: "int32"}
-"""Form of an argument that holds such sums."""
+"""Form of an argument that holds such sums, by width."""
 LARGEST = {NARROW: (1 << 15) - 1, WIDE: (1 << 29) - 1}
-"""The largest magnitude of a sum that kernels add or keep; of 32 bits, differences from thresholds must fit as well."""
+"""Largest magnitude of a sum that kernels add or keep, by width; with 32 bits, differences from thresholds must fit as
+well."""
 
 
 def source_of(form: str) -> str:
-    """The output of an earlier kernel that a residual of a form holds: ``Sum``, sums that it kept, or ``Out``, its
+    """The output of an earlier kernel that a residual of this form holds: ``Sum``, sums that it kept, or ``Out``, its
     values."""
     return "Sum" if form in FORMS.values() else "Out"
 
 
 def residual_width(bits: int, name: str) -> int:
-    """``bits`` as they are. Raises InvalidInput for others than 16 and 32."""
+    """``bits`` unchanged. Raises InvalidInput for anything but 16 and 32."""
     if type(bits) is not int or bits not in FORMS:
         raise InvalidInput(f"{name}={shown(bits)}: sums for a later layer have {NARROW} or {WIDE} bits")
     return bits
@@ -48,10 +49,10 @@ def residual_width(bits: int, name: str) -> int:
 
 @checked
 def to_residual(sums: NDArray[Any], bits: int = NARROW) -> Int16Array | Int32Array:
-    """Sums int32 [N,P,Q,K] -> int16 [NB][P][Q][KB][8][32], or with 32 ``bits`` int32 [NB][P][Q][KB][2][8][4][4]; 0 in
-    what only fills up.
+    """Sums int32 [N,P,Q,K] -> int16 [NB][P][Q][KB][8][32], or with 32 ``bits`` int32 [NB][P][Q][KB][2][8][4][4];
+    padding is 0.
 
-    Raises InvalidInput for another dtype or number of axes, other bits, and for sums that the bits do not hold.
+    Raises InvalidInput for another dtype or number of axes, other bits, and sums that do not fit in the bits.
     """
     given = check_array(sums, "sums", np.int32, (None, None, None, None))
     if residual_width(bits, "bits") == WIDE:
@@ -72,7 +73,7 @@ def _wide(given: Int32Array) -> Int32Array:
 
 
 def _grouped(narrow: NDArray[Any]) -> NDArray[Any]:
-    """[N,P,Q,K] filled up, as [NB][8 n][P][Q][KB][32 k]."""
+    """[N,P,Q,K] padded, as [NB][8 n][P][Q][KB][32 k]."""
     padded = pad_axis(pad_axis(narrow, 0, BATCH_GROUP), 3, GROUP_CHANNELS)
     images, rows, columns, channels = padded.shape
     return padded.reshape(images // BATCH_GROUP, BATCH_GROUP, rows, columns, channels // GROUP_CHANNELS, GROUP_CHANNELS)
@@ -80,10 +81,9 @@ def _grouped(narrow: NDArray[Any]) -> NDArray[Any]:
 
 @checked
 def from_residual(words: Int16Array | Int32Array, n: int, k: int) -> Int32Array:
-    """int16 [NB][P][Q][KB][8][32] or int32 [NB][P][Q][KB][2][8][4][4] -> sums int32 [n,P,Q,k]; what only fills up is
-    ignored.
+    """int16 [NB][P][Q][KB][8][32] or int32 [NB][P][Q][KB][2][8][4][4] -> sums int32 [n,P,Q,k]; padding is ignored.
 
-    Raises InvalidInput for another dtype or shape, and where n images or k channels do not fit.
+    Raises InvalidInput for another dtype or shape, and if n images or k channels do not fit.
     """
     given: NDArray[Any]
     if words.ndim == 8:
@@ -99,5 +99,5 @@ def from_residual(words: Int16Array | Int32Array, n: int, k: int) -> Int32Array:
 
 
 def residual_elements(n: int, rows: int, columns: int, k: int) -> int:
-    """Elements of the residual of a map."""
+    """Number of elements in the residual of a feature map."""
     return ceil_div(n, BATCH_GROUP) * rows * columns * ceil_div(k, GROUP_CHANNELS) * BATCH_GROUP * GROUP_CHANNELS

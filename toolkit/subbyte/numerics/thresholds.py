@@ -1,9 +1,9 @@
-"""Thresholds: how a sum becomes the few bits that the next layer reads, exactly, without a multiplication.
+"""Thresholds: from a sum to the few bits that the next layer reads, exactly, without a multiplication.
 
-Batch normalization and rounding to a type of q bits rise (or with a negative gamma fall) with the sum, so that they are
-2^q - 1 comparisons: the rank of the output value is how many of its thresholds a sum has passed. They are found in
-rational arithmetic; no rounding of a float decides a bit (TCBNN, arXiv 2006.16578, folds a batch normalization into one
-threshold; APNN-TC, arXiv 2106.12169, rounds to several bits).
+Batch normalization and rounding to a type of q bits increase (or, with a negative gamma, decrease) with the sum, so
+they amount to 2^q - 1 comparisons: the rank of the output value is the number of its thresholds that a sum has passed.
+They are computed in rational arithmetic; no rounding of a float decides a bit (TCBNN, arXiv 2006.16578, folds a batch
+normalization into one threshold; APNN-TC, arXiv 2106.12169, rounds to several bits).
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from subbyte.workload.operand import BIPOLAR, UNSIGNED, WORD_BITS, Operand
 
 Real = float | Sequence[float] | NDArray[Any]
 THRESHOLDS, LINE = "thresholds", "line"
-"""The form of the parameters of kernels that compare, and of those that multiply where thresholds lie on a line."""
+"""The form of the parameters of kernels that compare, and of those that multiply if thresholds lie on a line."""
 ALWAYS, NEVER = -(1 << 31), (1 << 31) - 1
-"""Thresholds that every sum passes, and none. Sums are smaller than 2^31 - 1."""
+"""Thresholds that every sum passes, and that no sum passes. Sums are smaller than 2^31 - 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class Thresholds:
         return int(self.flip.size)
 
     def ranks(self, acc: Int32Array) -> Codes:
-        """int32 sums [..., K] -> how many thresholds each has passed, uint8 [..., K]. Raises InvalidInput."""
+        """int32 sums [..., K] -> the number of thresholds that each has passed, uint8 [..., K]. Raises InvalidInput."""
         sums = check_array(acc, "acc", np.int32)
         if sums.shape[-1:] != self.flip.shape:
             raise InvalidInput(f"acc is {describe(acc)}: expected a numpy array int32 [..., {self.channels}]")
@@ -92,22 +92,22 @@ class Thresholds:
         return np.array(sorted(self.output.values), self.output.dtype)[self.ranks(acc)]
 
     def codes(self, acc: Int32Array) -> Codes:
-        """int32 sums [..., K] -> codes of the output type, uint8 [..., K]: the rank itself of unsigned, offset and
-        bipolar types. Raises InvalidInput."""
+        """int32 sums [..., K] -> codes of the output type, uint8 [..., K]: for unsigned, offset and bipolar types the
+        rank itself. Raises InvalidInput."""
         return encode(self.apply(acc), self.output)
 
     def words(self, k_padded: int) -> Int32Array:
-        """The kernel's levels int32 [2^q - 1][k_padded]; channels that only fill up pass none: their rank is 0.
-        Raises InvalidInput."""
+        """The kernel's levels int32 [2^q - 1][k_padded]; padding channels pass none: their rank is 0. Raises
+        InvalidInput."""
         check_padded(k_padded, self.channels)
         buffer = np.full((len(self.levels), k_padded), NEVER, dtype=np.int32)
         buffer[:, : self.channels] = self.levels
         return buffer
 
     def flip_words(self, k_padded: int) -> Words:
-        """The flips uint32 [k_padded / 32], channel k at bit k % 32 of word k / 32, 0 where channels only fill up.
+        """The flips uint32 [k_padded / 32], channel k at bit k % 32 of word k / 32, 0 for padding channels.
 
-        Raises InvalidInput when ``k_padded`` is no multiple of 32 or too small.
+        Raises InvalidInput if ``k_padded`` is not a multiple of 32 or too small.
         """
         if check_padded(k_padded, self.channels) % WORD_BITS:
             raise InvalidInput(f"k_padded={k_padded}: expected a multiple of {WORD_BITS}")
@@ -121,7 +121,7 @@ class Thresholds:
 
     @classmethod
     def of(cls, given: Requantization | Thresholds) -> Thresholds:
-        """Thresholds with which a comparison gives what a requantization rounds to, for every sum below 2^31 - 1."""
+        """Thresholds whose comparisons give what a requantization rounds to, for every sum below 2^31 - 1."""
         if isinstance(given, Thresholds):
             return given
         low, high = given.clip
@@ -155,13 +155,15 @@ class Thresholds:
         output: Operand | None = None,
         workload: ConvWorkload | None = None,
     ) -> Thresholds:
-        """Of ``y = gamma (scale sum + bias - mean) / sqrt(variance + eps) + beta``, rounded to ``step`` times a value.
+        """Thresholds for ``y = gamma (scale sum + bias - mean) / sqrt(variance + eps) + beta``, rounded to multiples of
+        ``step``.
 
-        The output is the nearest value of its type to y / step, halves to the larger one: of one bipolar bit the sign,
-        1 from y = 0 on; of an unsigned type ReLU and rounding. ``scale`` is the real number that a sum of 1 stands
-        for. Numbers are one, or [K]; they are taken as the exact rational numbers that the floats are, and so is the
-        root. A negative gamma gives a flipped channel, a gamma of 0 a constant one. The type is ``output``, else the
-        workload's, else bipolar of one bit and unsigned of several. Raises InvalidInput.
+        The output is the value of its type nearest to y / step, with halves going to the larger one: for one bipolar
+        bit the sign, 1 from y = 0 on; for an unsigned type ReLU and rounding. ``scale`` is the real number that a sum
+        of 1 stands for. Arguments are one number each, or [K]; they are taken as the exact rational numbers that the
+        floats represent, and the root is exact too. A negative gamma gives a flipped channel, a gamma of 0 a constant
+        one. The type is ``output``, else the workload's, else bipolar for one bit and unsigned for several. Raises
+        InvalidInput.
         """
         reals = {"gamma": gamma, "beta": beta, "mean": mean, "variance": variance, "scale": scale, "bias": bias}
         columns, made_for = _columns(reals, workload), _output(output, workload, bits)
@@ -184,9 +186,9 @@ class Thresholds:
 
     @classmethod
     def random(cls, workload: ConvWorkload, rng: np.random.Generator) -> Thresholds:
-        """Ones with which random operands of the workload's types give all values of its output type.
+        """Thresholds with which random operands of the workload's types give all values of its output type.
 
-        About a third of the channels is flipped, about one in sixteen constant. Raises InvalidInput.
+        About a third of the channels are flipped, about one in sixteen is constant. Raises InvalidInput.
         """
         check_random(workload, rng)
         types, depth = workload.precision, workload.r * workload.s * workload.c
@@ -203,7 +205,7 @@ class Thresholds:
 
 
 def _columns(given: dict[str, Real], workload: ConvWorkload | None) -> dict[str, list[Fraction]]:
-    """Each as exact numbers of all channels."""
+    """Each argument as exact numbers for all channels."""
     if workload is not None and not isinstance(workload, ConvWorkload):
         raise InvalidInput(f"workload={shown(workload)}: expected a ConvWorkload, as subbyte.workload(NAME) gives")
     arrays = {name: real_array(value, name) for name, value in given.items()}
@@ -234,8 +236,8 @@ def _output(output: Operand | None, workload: ConvWorkload | None, bits: int | N
 def _channel(
     gamma: Fraction, beta: Fraction, mean: Fraction, variance: Fraction, needs: Sequence[Fraction]
 ) -> list[int]:
-    """The levels of a channel: for each y that is needed the least sum that passes, or with a negative gamma the least
-    that does not any more."""
+    """The levels of a channel: for each required y the least sum that passes or, with a negative gamma, the least sum
+    that no longer does."""
     if gamma == 0:
         return [ALWAYS if beta >= need else NEVER for need in needs]
     levels = []
@@ -247,7 +249,8 @@ def _channel(
 
 
 def _floor(mean: Fraction, factor: Fraction, variance: Fraction) -> int:
-    """``floor(mean + factor * sqrt(variance))``, exactly: (a + root of d) / e in integers, whose root rounds down."""
+    """``floor(mean + factor * sqrt(variance))``, exactly: (a + root of d) / e in integers, with the root rounded
+    down."""
     square = factor * factor * variance
     e = mean.denominator * square.denominator
     d = mean.denominator**2 * square.numerator * square.denominator
@@ -258,7 +261,7 @@ def _floor(mean: Fraction, factor: Fraction, variance: Fraction) -> int:
 
 
 def random_output(workload: ConvWorkload, rng: np.random.Generator) -> Requantization | Thresholds:
-    """How random sums become values of the output type, all of them: a requantization, or thresholds where the type has
+    """A random conversion of sums to all values of the output type: a requantization, or thresholds if the type has
     gaps between its values."""
     if workload.precision.output.contiguous:
         return Requantization.random(workload, rng)

@@ -1,7 +1,7 @@
-"""Values of an operand type as numpy arrays: checked, drawn at random, turned into codes and back.
+"""Values of an operand type as numpy arrays: checked, drawn at random, converted to codes and back.
 
-Arrays hold values (what is multiplied), in the type's own dtype; codes (what is stored) are uint8. The type says which
-is which by its table of values, so that an encoding registered elsewhere needs nothing here.
+Arrays hold values (what is multiplied), in the type's own dtype; codes (what is stored) are uint8. The type's table of
+values maps one to the other, so that an encoding registered elsewhere needs nothing here.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from subbyte.workload.operand import Operand
 
 Codes = NDArray[np.uint8]
 _NONE = -1
-"""In place of a code where a number between least and largest is no value of the type."""
+"""Stands for a code where a number between least and largest is not a value of the type."""
 
 
 def check_values(array: Any, name: str, operand: Operand, shape: Sequence[int | None] | None = None) -> NDArray[Any]:
-    """``array`` itself when it has the operand's dtype, ``shape`` (None = any size) and only values of the type.
+    """``array`` unchanged if it has the operand's dtype, ``shape`` (None = any size) and only values of the type.
 
-    Of N:M sparse operands channels are the last axis. Raises InvalidInput naming the array, what it is and what is
+    For N:M sparse operands, channels are the last axis. Raises InvalidInput naming the array, what it is and what is
     expected.
     """
     checked = check_array(array, name, np.dtype(operand.dtype).type, shape)
@@ -63,7 +63,7 @@ def decode(codes: Codes, operand: Operand) -> NDArray[Any]:
     """Codes uint8 (any shape) as values in the type's dtype."""
     found: NDArray[Any]
     if _low_bits(operand) and operand.dtype == "int8":
-        unused = 8 - operand.bits  # the sign bit, if there is one, goes to the top and comes back
+        unused = 8 - operand.bits  # the sign bit, if there is one, is shifted to the top and back
         found = (codes << np.uint8(unused)).view(np.int8 if operand.least < 0 else np.uint8)
         found >>= found.dtype.type(unused)
         return found.view(np.int8)
@@ -80,18 +80,18 @@ def _low_bits(operand: Operand) -> bool:
 
 @cache
 def _codes(operand: Operand) -> NDArray[np.int16]:
-    """The code of each number from least to largest, -1 where there is none."""
+    """The code of each number from least to largest, -1 if it has none."""
     table = np.full(operand.largest - operand.least + 1, _NONE, dtype=np.int16)
-    for code, value in reversed(tuple(enumerate(operand.values))):  # of codes with the same value the least stays
+    for code, value in reversed(tuple(enumerate(operand.values))):  # of codes with the same value, the lowest stays
         table[value - operand.least] = code
     return table
 
 
 def random_values(operand: Operand, shape: Sequence[int], rng: np.random.Generator) -> NDArray[Any]:
-    """Values drawn from the type's whole range, each as likely as another, in its dtype.
+    """Values drawn uniformly from the type's whole range, in its dtype.
 
-    Of an N:M sparse type the last axis is channels, and of M neighbours M - N at random places are 0. Of weights with
-    blocks of zeros the first axis is filters, the last one channels, and random blocks are live.
+    For an N:M sparse type the last axis is channels, and of M neighbours M - N at random positions are 0. For weights
+    with blocks of zeros the first axis is filters, the last one channels, and random blocks are live.
     """
     sizes = tuple(whole(size, "size", 1) for size in shape)
     if operand.contiguous:

@@ -1,8 +1,9 @@
-"""Blocks of weights: 64 filters x 32 input channels of one tap, which are zero together or not.
+"""Blocks of weights: 64 filters x 32 input channels of one tap, either all zero or kept.
 
-Weights are [K, ..., C]: filters first, input channels last, taps between; blocks are [tiles, ..., C/32], the last of
-either axis perhaps cut off. Of each *tile* of 64 filters as many blocks are kept as of any other, or one more: every
-warpgroup then has the same work. Kernels take any weights with few enough live blocks, however they are spread.
+Weights are [K, ..., C]: filters first, input channels last, taps between; blocks are [tiles, ..., C/32], where the last
+one along either axis may be incomplete. The number of blocks kept differs by at most one between *tiles* of 64 filters,
+so that every warpgroup has the same work. Kernels accept any weights with few enough live blocks, however they are
+distributed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from subbyte.workload.operand import BLOCK_CHANNELS, BLOCK_FILTERS, Operand
 
 
 def block_sums(values: NDArray[Any]) -> NDArray[Any]:
-    """Sums of the values of each block, [tiles, ..., C/32]. Raises InvalidInput for fewer than two axes."""
+    """Sum over each block, [tiles, ..., C/32]. Raises InvalidInput for fewer than two axes."""
     if values.ndim < 2:
         raise InvalidInput(
             f"weights of shape {values.shape}: blocks need filters as the first axis and channels as the last"
@@ -33,13 +34,13 @@ def live_blocks(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def allowed_blocks(count: int, percent: int) -> int:
-    """Live blocks at most, of ``count`` at so many of 100: rounded up."""
+    """Most live blocks among ``count`` for a percentage: rounded up."""
     return -(-count * percent // 100)
 
 
 def strongest(strength: NDArray[Any], percent: int) -> NDArray[np.bool_]:
-    """The blocks to keep, bool of the shape of ``strength`` [tiles, ..., C/32]: of each tile the strongest, as many as
-    of the others or one more."""
+    """The blocks to keep, bool in the shape of ``strength`` [tiles, ..., C/32]: the strongest of each tile, where the
+    numbers kept differ by at most one between tiles."""
     tiles = strength.shape[0]
     kept, more = divmod(allowed_blocks(strength.size, percent), tiles)
     order = np.argsort(-strength.reshape(tiles, -1), axis=1, kind="stable")
@@ -50,13 +51,13 @@ def strongest(strength: NDArray[Any], percent: int) -> NDArray[np.bool_]:
 
 
 def spread_out(mask: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """A mask of blocks as one of values of this shape [K, ..., C]."""
+    """A mask of blocks expanded to values of this shape [K, ..., C]."""
     rows = np.repeat(mask, BLOCK_FILTERS, axis=0)[: shape[0]]
     return np.repeat(rows, BLOCK_CHANNELS, axis=-1)[..., : shape[-1]]
 
 
 def check_blocks(values: NDArray[Any], name: str, operand: Operand) -> None:
-    """Raise InvalidInput where more blocks are live than the type allows, with the first one too many."""
+    """Raise InvalidInput if more blocks are live than the type allows, naming the first one too many."""
     assert operand.live_percent is not None
     live = live_blocks(values)
     allowed = allowed_blocks(live.size, operand.live_percent)

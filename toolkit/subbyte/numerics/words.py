@@ -1,12 +1,12 @@
-"""Codes of a few bits in 32-bit words: whole elements behind each other, or bit planes.
+"""Codes of a few bits in 32-bit words: packed elements, or bit planes.
 
-Two ways of storing, by name:
+Two storage formats, by name:
 
-``packed``  element i of a word at bits b*i, for b = 1, 2, 4 and 8, which fill a word
-``planes``  for each bit of the code one plane of one-bit elements, least bit first, for any b: of 128 channels plane t
-            is words 4t to 4t + 3, channel c at bit c % 32 of word c // 32 of its plane
+``packed``  element i of a word at bits b*i, for b = 1, 2, 4 and 8, which divide a word evenly
+``planes``  one plane of one-bit elements for each bit of the code, least bit first, for any b: of 128 channels, plane
+            t is words 4t to 4t + 3, channel c at bit c % 32 of word c // 32 of its plane
 
-Packed is what a type gets unless its bits fill no word (3, 5, 6 and 7).
+The default is packed, unless the type's bits do not divide a word evenly (3, 5, 6 and 7).
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ BYTE = 8
 
 @dataclass(frozen=True)
 class Storage:
-    """A way of storing codes. ``pack(codes, bits)`` takes uint8 [..., unit * m] to uint32 [..., words * m].
+    """A storage format for codes. ``pack(codes, bits)`` converts uint8 [..., unit * m] to uint32 [..., words * m].
 
-    ``unit`` and ``words`` are functions of the bits: elements that are stored together, and the words they take.
-    ``unpack`` is the inverse; ``fits`` says which bits it stores.
+    ``unit`` and ``words`` are functions of the bits: how many elements are stored together, and how many words they
+    take. ``unpack`` is the inverse; ``fits`` says which bits it supports.
     """
 
     name: str
@@ -86,24 +86,25 @@ _STORAGES: dict[str, Storage] = {
 
 
 def register_storage(storage: Storage) -> None:
-    """Make a way of storing known by its name. Raises InvalidInput for a name that is taken by another."""
+    """Register a storage format under its name. Raises InvalidInput if the name is taken by another format."""
     if _STORAGES.get(storage.name, storage) != storage:
         raise InvalidInput(f"storage {storage.name!r} exists; choose another name")
     _STORAGES[storage.name] = storage
 
 
 def unregister_storage(name: str) -> None:
-    """Forget a way of storing, for tests."""
+    """Remove a storage format, for tests."""
     _STORAGES.pop(name, None)
 
 
 def storages() -> tuple[str, ...]:
-    """The names of all ways of storing."""
+    """The names of all storage formats."""
     return tuple(_STORAGES)
 
 
 def storage_of(operand: Operand, name: str | None = None) -> Storage:
-    """The way of storing of this name, without one that of the type. Raises InvalidInput where it does not fit."""
+    """The storage format with this name; without a name, that of the type. Raises InvalidInput if it does not fit the
+    type."""
     found = _STORAGES[one_of(name or (PACKED if operand.packed else PLANES), "storage", _STORAGES)]
     if not found.fits(operand.bits):
         raise InvalidInput(f"storage={found.name!r}: {operand.bits} bits fill no word; {PLANES!r} takes any type")
@@ -112,7 +113,7 @@ def storage_of(operand: Operand, name: str | None = None) -> Storage:
 
 def channel_unit(operand: Operand, storage: str | None = None) -> int:
     """Channels of one image that are stored together in a block of an activation layout: whole runs of 128 bits (of
-    each plane), 32 of int4, 128 of one bit and of any planes."""
+    each plane), 32 for int4, 128 for one bit and for bit planes."""
     how = storage_of(operand, storage)
     least = how.unit(operand.bits)
     return least * max(1, BLOCK_BITS // WORD_BITS // how.words(operand.bits))
@@ -121,8 +122,8 @@ def channel_unit(operand: Operand, storage: str | None = None) -> int:
 def pack(values: NDArray[Any], operand: Operand, storage: str | None = None) -> Words:
     """Values of the type [..., unit * m] in its dtype -> uint32 [..., words * m].
 
-    Raises InvalidInput for another dtype, a number that is no value of the type, or a last axis that is no multiple of
-    what is stored together (8 of int4, 128 of bit planes).
+    Raises InvalidInput for another dtype, a number that is not a value of the type, or a last axis that is not a
+    multiple of the unit (8 for int4, 128 for bit planes).
     """
     checked = check_values(values, "values", operand)
     unit = storage_of(operand, storage).unit(operand.bits)
@@ -139,7 +140,7 @@ def pack_codes(codes: Codes, operand: Operand, storage: str | None = None) -> Wo
 def unpack(words: Words, operand: Operand, storage: str | None = None) -> NDArray[Any]:
     """uint32 [..., words * m] -> values of the type [..., unit * m] in its dtype; the inverse of :func:`pack`.
 
-    Raises InvalidInput for another dtype, or a last axis that is no multiple of the words stored together.
+    Raises InvalidInput for another dtype, or a last axis that is not a multiple of the words stored together.
     """
     how = storage_of(operand, storage)
     together = how.words(operand.bits)

@@ -1,1 +1,1 @@
-"""Reading what others may have written: one door for every file, and the shapes of what passes it."""
+"""Reading files that others may have written: one entry point for every file, and the types of their contents."""

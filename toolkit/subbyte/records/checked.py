@@ -1,4 +1,4 @@
-"""Arguments of the tuner that are paths or spaces; what else a caller gives is checked by :mod:`subbyte.arguments`."""
+"""Checks of the tuner's arguments that are paths or spaces; other arguments are checked by :mod:`subbyte.arguments`."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from subbyte.arguments import callables, integer, number, several, whole, wholes
 from subbyte.errors import InvalidInput, Unsupported, shown
 
 LONGEST_NAME = 255
-"""Bytes of a file's name."""
+"""The most bytes in a file name."""
 __all__ = [
     "callables", "file_path", "integer", "new_folder", "number", "searchable", "several", "whole", "wholes",
 ]  # fmt: skip
 
 
 def file_path(value: Any, what: str) -> Path:
-    """``value`` as a path. Raises InvalidInput when it is neither text nor a path, or no file can have this name."""
+    """``value`` as a path. Raises InvalidInput if it is neither text nor a path, or cannot be a file's name."""
     if not isinstance(value, str | os.PathLike) or not _nameable(os.fspath(value)):
         raise InvalidInput(f"{what} {shown(value)}: expected a path, as text or pathlib.Path")
     return Path(value)
 
 
 def _nameable(path: Any) -> bool:
-    """Some file may be called so: no zero byte, no name longer than file systems take."""
+    """Whether a file can have this name: no zero byte, no part longer than file systems allow."""
     if not isinstance(path, str) or "\0" in path:
         return False
     try:
@@ -34,7 +34,7 @@ def _nameable(path: Any) -> bool:
 
 
 def new_folder(value: Any, what: str) -> Path:
-    """``value`` as a folder that exists, made where it does not. Raises InvalidInput when that cannot be."""
+    """``value`` as an existing folder, created if missing. Raises InvalidInput if that is not possible."""
     found = file_path(value, what)
     try:
         found.mkdir(parents=True, exist_ok=True)
@@ -46,8 +46,8 @@ def new_folder(value: Any, what: str) -> Path:
 
 
 def searchable(space: Any) -> None:
-    """Raises InvalidInput when ``space`` is nothing that can be searched, Unsupported where sizes of its workload leave
-    nothing of it."""
+    """Raises InvalidInput when ``space`` cannot be searched, Unsupported when the sizes of its workload leave
+    it empty."""
     if not all(hasattr(space, name) for name in ("knobs", "check", "__len__")):
         raise InvalidInput(
             f"space {shown(space)}: expected subbyte.space(WORKLOAD), subbyte.parameter_space(NAME, PARAMETERS), or "

@@ -1,4 +1,4 @@
-"""Headers of the files the tuner writes: which workload, which space, which versions. Plain data, and back again."""
+"""Headers of the files that the tuner writes: workload, space and versions. Plain data, and back again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class SpaceLike(Protocol):
-    """What tuning needs to know of a space (:class:`subbyte.families.Space` is one)."""
+    """What tuning needs from a space (:class:`subbyte.families.Space` is one)."""
 
     @property
     def workload(self) -> ConvWorkload:
@@ -42,7 +42,7 @@ class SpaceLike(Protocol):
 
     @property
     def kind(self) -> str:
-        """Which value lists: ``paper``, ``extended``."""
+        """Which value lists it has: ``paper``, ``extended``."""
         ...
 
     @property
@@ -62,7 +62,7 @@ class SpaceLike(Protocol):
 
     @property
     def valid(self) -> Sequence[int]:
-        """Indices of the configurations no constraint refuses, ascending."""
+        """Indices of the configurations that no constraint rejects, ascending."""
         ...
 
     def __len__(self) -> int: ...
@@ -71,11 +71,11 @@ class SpaceLike(Protocol):
         ...
 
     def index(self, config: Configuration) -> int:
-        """The index of ``config``; InvalidInput when it lies outside the space."""
+        """The index of ``config``; raises InvalidInput if it is outside the space."""
         ...
 
     def check(self, which: int | Configuration, /) -> str | None:
-        """The reason a constraint refuses it, or None."""
+        """Why a constraint rejects it, or None."""
         ...
 
 
@@ -85,10 +85,10 @@ def arch_name(space: SpaceLike) -> str:
 
 
 def describe_workload(workload: ConvWorkload) -> dict[str, Any]:
-    """Spec, name and every size; the types of the operands and the kind where they are not those of an int4
-    convolution, so that what was written before both were recorded still says the same."""
+    """Spec, name and all sizes; operand types and kind only if they are not those of an int4
+    convolution, so that files from before these were recorded keep their meaning."""
     sizes = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(workload).items()}
-    if "precision" in sizes:  # not of a foreign kernel
+    if "precision" in sizes:  # absent for a foreign kernel
         unusual = {"precision": workload.precision.text, "kind": workload.kind}
         usual = {"precision": "", "kind": ConvWorkload.kind}
         del sizes["precision"]
@@ -97,7 +97,7 @@ def describe_workload(workload: ConvWorkload) -> dict[str, Any]:
 
 
 def workload_from_dict(data: Mapping[str, Any]) -> ConvWorkload:
-    """The workload ``describe_workload`` described; a ForeignWorkload where a foreign kernel was tuned.
+    """The workload that ``describe_workload`` described; a ForeignWorkload if a foreign kernel was tuned.
 
     Raises InvalidInput.
     """
@@ -117,7 +117,7 @@ def workload_from_dict(data: Mapping[str, Any]) -> ConvWorkload:
 
 
 def describe_space(space: SpaceLike) -> dict[str, Any]:
-    """Everything that rebuilds the configuration of any index without the code that made the space."""
+    """Everything needed to rebuild the configuration of any index without the code that made the space."""
     return {
         "kind": space.kind,
         "arch": arch_name(space),
@@ -130,17 +130,17 @@ def describe_space(space: SpaceLike) -> dict[str, Any]:
     }
 
 
-LARGEST_SPACE = 2**28
-"""Configurations of a space of ours; the largest kind has 2**25.5."""
+LARGEST_SPACE = 2**40
+"""The most configurations in a space of ours; one whose lists held the values of further configurations had 2**28.3."""
 LARGEST_KNOB = 2**16
-"""Value of a knob of ours in a file; the largest that a kernel takes is below 256."""
+"""The largest value of one of our knobs in a file; the largest that a kernel accepts is below 256."""
 
 
 def described(workload: Mapping[str, Any], shape: SpaceShape, space: Mapping[str, Any]) -> ConvWorkload:
     """The workload of a header whose parts have the right types; ``shape`` is its ``space``.
 
-    Raises InvalidInput when the sizes make no convolution, the space is not that of its knobs or too large, or its
-    knobs make no configuration.
+    Raises InvalidInput when the sizes are not a convolution, the space does not fit its knobs or is too large, or its
+    knobs do not make a configuration.
     """
     found, foreign = workload_from_dict(workload), shape.kind == FOREIGN
     if not isinstance(workload.get("name"), str) or (not foreign and workload.get("spec") != found.spec):
@@ -158,7 +158,7 @@ def described(workload: Mapping[str, Any], shape: SpaceShape, space: Mapping[str
             raise InvalidInput(f"knob {name:.80}: expected integers from 0 to {LARGEST_KNOB}")
     if not foreign and shape.base is UNSET:
         raise InvalidInput("space: the fields of its configurations (base) are missing")
-    config_at(space, 0)  # of known fields
+    config_at(space, 0)  # its fields are known
     if not foreign and not set(shape.knobs) <= set((family_of_kind(shape.kind) or usual()).names):
         raise InvalidInput("space: its knobs are not those of its configurations")
     return found
@@ -175,7 +175,7 @@ def config_at(description: Mapping[str, Any], index: int) -> Configuration:
 
 
 def knob_values(knobs: Mapping[str, Sequence[Any]], index: int) -> dict[str, Any]:
-    """The values of a space's knobs at an index within it (mixed radix, the first knob varies fastest)."""
+    """The values of a space's knobs at an index (mixed radix, the first knob varies fastest)."""
     chosen = {}
     for name, values in knobs.items():
         index, digit = divmod(index, len(values))
@@ -184,7 +184,7 @@ def knob_values(knobs: Mapping[str, Sequence[Any]], index: int) -> dict[str, Any
 
 
 def config_from_dict(data: Mapping[str, Any], kind: str) -> Configuration:
-    """The configuration with these fields, of the family that spaces of this kind belong to; a ForeignConfig in a
+    """The configuration with these fields, of the family to which spaces of this kind belong; a ForeignConfig for a
     foreign space. Raises InvalidInput."""
     if kind == FOREIGN:
         foreign: Any = ForeignConfig.from_dict(data)
@@ -195,7 +195,7 @@ def config_from_dict(data: Mapping[str, Any], kind: str) -> Configuration:
 
 
 def versions(more: Iterable[str] = ()) -> dict[str, str]:
-    """Versions of what the results depend on, and of the packages in ``more``; absent packages are left out."""
+    """Versions of everything that results depend on, and of the packages in ``more``; missing packages are left out."""
     found = {"python": platform.python_version()}
     for name in ("subbyte", "apache-tvm", "cuda-bindings", "cuda-core", *more):
         try:
@@ -215,5 +215,5 @@ def now() -> str:
 
 
 def to_line(data: Mapping[str, Any]) -> str:
-    """One compact JSON line, without the line break. Raises ValueError for NaN and infinities."""
+    """One compact line of JSON without a line break. Raises ValueError for NaN and infinities."""
     return json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)

@@ -1,8 +1,8 @@
 """Kernels that are not ours: a workload, a configuration and a space known only from a table of results.
 
-The knobs of such a space may hold anything a table holds: numbers that are no powers of two, truth values, text. What
-a constraint of the other tuner refused is not in the table, so the recorded rows are what is valid; rows that failed
-stay in, because whoever searches the space pays for them.
+The knobs of such a space may hold anything a table holds: numbers that are not powers of two, booleans, text. What
+a constraint of the other tuner rejected is not in the table, so the recorded rows are the valid ones; rows that failed
+are kept, because a search of the space pays for them too.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from subbyte.html import table
 from subbyte.spaces.former_names import FormerNames
 
 FOREIGN = "foreign"
-"""Kind of space of an imported table."""
+"""Kind of the space of an imported table."""
 Value = bool | int | float | str
 LARGEST, LEAST = 2**63 - 1, -(2**63)
-"""Integers that a file's reader takes, and the most configurations of a space."""
+"""Range of the integers that file readers accept; also the most configurations of a space."""
 LONGEST_TEXT, LONGEST_KNOB = 10_000, 200
 
 
 @dataclass(frozen=True)
 class ForeignWorkload:
-    """A kernel by name and the problem size it was tuned for. Nothing is known of its operations."""
+    """A kernel by name and the problem size it was tuned for. Its number of operations is unknown."""
 
     name: str
     problem_size: tuple[int | str, ...] = ()
@@ -55,13 +55,13 @@ class ForeignWorkload:
 
 @dataclass(frozen=True)
 class ForeignConfig:
-    """Values of the knobs, in the order of the space."""
+    """Knob values, in the order of the space."""
 
     items: tuple[tuple[str, Value], ...]
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ForeignConfig:
-        """The configuration with these knobs, in this order. Raises InvalidInput for a value that is no scalar."""
+        """The configuration with these knobs, in this order. Raises InvalidInput for a value that is not a scalar."""
         for name, value in data.items():
             check_value(name, value)
         return cls(tuple(data.items()))
@@ -72,7 +72,7 @@ class ForeignConfig:
         return ",".join(f"{name}={value}" for name, value in self.items)
 
     def to_dict(self) -> dict[str, Value]:
-        """Ready for JSON."""
+        """Plain data, ready for JSON."""
         return dict(self.items)
 
     def __str__(self) -> str:
@@ -80,10 +80,10 @@ class ForeignConfig:
 
 
 class ProductSpace(FormerNames):
-    """The product of the values of knobs of a kernel that is not ours.
+    """All combinations of the knob values of a kernel that is not ours.
 
     ``arch`` names the device. Index = mixed radix over ``knobs``, first knob fastest. Raises InvalidInput when a knob
-    has no or equal values, or there are too many configurations.
+    has no values or repeated ones, or there are too many configurations.
     """
 
     kind = FOREIGN
@@ -113,7 +113,7 @@ class ProductSpace(FormerNames):
         return ForeignConfig(tuple(items))
 
     def index(self, config: ForeignConfig | Mapping[str, Any]) -> int:
-        """The index of a configuration. Raises InvalidInput naming the knob that is not of this space."""
+        """The index of a configuration. Raises InvalidInput naming the knob that does not belong to this space."""
         given = dict(config) if isinstance(config, Mapping) else config.to_dict()
         if set(given) != set(self.knobs):
             odd = sorted(set(given) ^ set(self.knobs))
@@ -122,7 +122,7 @@ class ProductSpace(FormerNames):
 
 
 class ForeignSpace(ProductSpace):
-    """An imported table: of the product the ``recorded`` indices are valid, and nothing else is known.
+    """An imported table: the ``recorded`` indices of the product are valid, and nothing is known about the others.
 
     Raises InvalidInput as :class:`ProductSpace` does, and for an index outside the product.
     """
@@ -138,7 +138,7 @@ class ForeignSpace(ProductSpace):
             raise InvalidInput(f"recorded index {self.valid[-1]}: the space has {len(self)} configurations")
 
     def check(self, which: int | ForeignConfig) -> str | None:
-        """``unrecorded: ...`` for what the table does not hold, None for what it does."""
+        """``unrecorded: ...`` for configurations that the table does not hold, else None."""
         index = which if isinstance(which, int) else self.index(which)
         return None if index in self._recorded else "unrecorded: the imported table does not hold this configuration"
 
@@ -165,7 +165,7 @@ class ForeignSpace(ProductSpace):
 
 
 def check_value(name: object, value: Any) -> None:
-    """Raise InvalidInput for what no file can hold as the value of a knob."""
+    """Raise InvalidInput for a knob value that no file can hold."""
     if not isinstance(name, str) or not 0 < len(name) <= LONGEST_KNOB:
         raise InvalidInput(f"knob {name!r:.80}: its name must be a text of at most {LONGEST_KNOB} characters")
     if isinstance(value, bool):

@@ -2,8 +2,8 @@
 
 A file is gzip-compressed JSON lines: a header with the provenance, then one line per configuration in index order,
 ``{"index", "microseconds", "samples", "cold_microseconds", "verified", ...}``, ``{"index", "kind", "reason"}`` or
-``{"index", "same_as"}`` (it came out as the same machine code), then a line with the SHA-256 of all before.
-Configurations are not repeated in the lines; the header's knobs give the configuration of any index.
+``{"index", "same_as"}`` (it compiled to the same machine code), then a line with the SHA-256 of all before.
+Lines do not repeat the configurations; the header's knobs give the configuration of any index.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ __all__ = [
 class LandscapeInfo:
     """Summary of a landscape. Times in microseconds, ``best_tops`` in 10^12 operations per second.
 
-    ``programs`` counts the different kernels among those measured. ``missing`` configurations are valid today and
-    were not recorded, ``dropped`` ones were recorded and are refused today; ``notice`` says so in a sentence.
+    ``programs`` counts the distinct kernels among those measured. ``missing`` configurations are valid today but
+    were not recorded, ``dropped`` ones were recorded but are rejected today; ``notice`` says so in a sentence.
     """
 
     name: str
@@ -95,7 +95,7 @@ class LandscapeInfo:
     date: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Plain data, ready for JSON."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def _repr_html_(self) -> str:
@@ -106,8 +106,8 @@ class LandscapeInfo:
 class Landscape(Charted):
     """Results by configuration index, with the header they were recorded under.
 
-    ``dropped`` holds the reasons of entries that were recorded, but are refused today. ``same`` says which
-    configurations came out as the same machine code as another one: index to the index that was measured for both.
+    ``dropped`` holds the reasons of recorded entries that are rejected today. ``same`` maps configurations that
+    compiled to the same machine code as another one: index to the index that was measured for both.
     """
 
     header: Mapping[str, Any]
@@ -125,7 +125,7 @@ class Landscape(Charted):
         protocol: Mapping[str, Any] | None = None,
         command: str = "",
     ) -> Landscape:
-        """A landscape of ``space``; ``device`` and ``protocol`` say what measured, and how."""
+        """A landscape of ``space``; ``device`` and ``protocol`` describe the GPU and how it measured."""
         header = make_header(describe_workload(space.workload), describe_space(space), device, protocol, command)
         return cls(header, dict(sorted(results.items())), default_name(header))
 
@@ -178,7 +178,7 @@ class Landscape(Charted):
 
     @cached_property
     def missing(self) -> tuple[int, ...]:
-        """Indices that are valid today and were not recorded; empty for spaces not made by ``subbyte.space``."""
+        """Indices that are valid today but were not recorded; empty for spaces not made by ``subbyte.space``."""
         space = space_today(self.header)
         return () if space is None else tuple(index for index in space.valid if index not in self.results)
 
@@ -243,7 +243,7 @@ class Landscape(Charted):
 
     @classmethod
     def load(cls, name_or_path: str | os.PathLike[str]) -> Landscape:
-        """The landscape in a file, or the shipped one of that name. Raises InvalidInput, BrokenRecord."""
+        """The landscape in a file, or the shipped one with that name. Raises InvalidInput, BrokenRecord."""
         path = locate(name_or_path)
         header, results, same = read_file(path)
         return cls.fitted(header, results, path.name.removesuffix(SUFFIX), same)
@@ -256,7 +256,7 @@ class Landscape(Charted):
         name: str = "",
         same: Mapping[int, int] | None = None,
     ) -> Landscape:
-        """What was recorded, under today's constraints (see :mod:`subbyte.records.landscape_space`)."""
+        """The recorded results under today's constraints (see :mod:`subbyte.records.landscape_space`)."""
         described, kept, dropped = fit(header, results)
         shared = {index: owner for index, owner in (same or {}).items() if index in kept and owner in kept}
         return cls(described, kept, name or default_name(described), dropped, shared)
@@ -274,15 +274,15 @@ class Landscape(Charted):
 def find_landscape(
     workload: ConvWorkload, arch: str | None = None, kind: str | None = None, fixed: Mapping[str, Any] | None = None
 ) -> str | None:
-    """Name of the shipped landscape of ``workload`` (same sizes, whatever it is called), or None.
+    """Name of the shipped landscape for ``workload`` (same sizes, whatever it is called), or None.
 
-    ``fixed`` are switches the landscape must have been recorded with; those not named must be at their defaults. Where
-    the whole space of a kind was not recorded, a landscape of its part is found.
+    ``fixed`` holds switches that the landscape must have been recorded with; others must be at their defaults. If
+    the whole space of a kind was not recorded, a landscape of part of it is found.
     """
     if not isinstance(workload, ConvWorkload):
         raise InvalidInput(f"workload {workload!r}: expected a ConvWorkload, as subbyte.workload(NAME) gives")
     if fixed and not any(set(fixed) <= set(one.held({})) for one in families().values()):
-        usual().held(fixed)  # says which are held
+        usual().held(fixed)  # says which fields are held fixed
     found: dict[str, str] = {}
     for name, path in shipped().items():
         header = read_header(path)
@@ -298,8 +298,8 @@ def find_landscape(
 
 
 def _holds(space: Mapping[str, Any], fixed: Mapping[str, Any]) -> bool:
-    """Whether a recorded space holds ``fixed``, and everything else as its family usually does. Raises InvalidInput for
-    a value that no such field has."""
+    """Whether a recorded space has the values in ``fixed``, and its family's defaults for everything else. Raises
+    InvalidInput for a value that the field cannot have."""
     family = family_of_kind(space["kind"])
     if family is None or not set(fixed) <= set(family.held({})):
         return family is None and not fixed

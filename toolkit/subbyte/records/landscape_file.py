@@ -1,4 +1,4 @@
-"""The files behind landscapes: header, lines, the folder of those that come with the package."""
+"""The files of landscapes: header, lines, and the folder of the shipped ones."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from subbyte.records.shapes import EntryShape, HeaderShape
 FORMAT = "subbyte-landscape"
 SCHEMA = 2
 READABLE = (1, 2)
-"""Schemas this version reads; files of the first have no checksum."""
+"""Schemas that this version reads; files of the first have no checksum."""
 SUFFIX = ".json.gz"
 SHIPPED = Path(__file__).resolve().parent.parent / "landscapes"
-"""The folder of the landscapes that come with the package."""
+"""The folder of the landscapes shipped with the package."""
 
 
 def make_header(
@@ -46,9 +46,9 @@ def make_header(
 
 
 def default_name(header: Mapping[str, Any]) -> str:
-    """A landscape's usual name: ``<workload>.<kind>.<arch>``, then the switches that are not at their default.
+    """A landscape's default name: ``<workload>.<kind>.<arch>``, then the switches that are not at their defaults.
 
-    It becomes a file's name, whatever the header says."""
+    It is always a valid file name, whatever the header contains."""
     workload, space = header["workload"], header["space"]
     family = family_of_kind(space["kind"])
     usual = {} if family is None else family.held({})
@@ -57,8 +57,8 @@ def default_name(header: Mapping[str, Any]) -> str:
 
 
 def shipped() -> dict[str, Path]:
-    """Landscapes that come with the package, by name; those of the paper's space first, so that a workload's name
-    alone means that one."""
+    """Shipped landscapes by name; those of the paper's space first, so that a workload's name
+    alone refers to that one."""
     found = {path.name.removesuffix(SUFFIX): path for path in sorted(SHIPPED.glob(f"*{SUFFIX}"))}
     return dict(sorted(found.items(), key=lambda item: (".paper." not in item[0], item[0])))
 
@@ -69,7 +69,7 @@ def read_header(path: Path) -> dict[str, Any]:
 
 
 def locate(name_or_path: str | os.PathLike[str]) -> Path:
-    """The file of a path, a shipped name, or the label or spec of a shipped workload. Raises InvalidInput."""
+    """The file for a path, a shipped name, or the label or spec of a shipped workload. Raises InvalidInput."""
     path = file_path(name_or_path, "landscape")
     if reading.is_a_file(path):
         return path
@@ -88,13 +88,13 @@ def _names(header: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def offer(text: str) -> str:
-    """A sentence part: the closest shipped names, or how to record one."""
+    """A clause for messages: the closest shipped names, or how to record one."""
     names = shipped()
     return did_you_mean(text, names) if names else "record one with `subbyte landscape record`"
 
 
 def parse_header(line: bytes, path: Path) -> dict[str, Any]:
-    """The header in a first line; ``path`` is for messages. Raises BrokenRecord."""
+    """The header in a first line; ``path`` is used in messages. Raises BrokenRecord."""
     try:
         header: Any = reading.decoder(Any).decode(line)
     except (ValueError, RecursionError):
@@ -108,7 +108,7 @@ def parse_header(line: bytes, path: Path) -> dict[str, Any]:
 
 
 def checked_header(header: Any, source: str) -> dict[str, Any]:
-    """A landscape's header whose fields have the right types and fit each other. Raises BrokenRecord."""
+    """A landscape's header whose fields have the right types and are consistent. Raises BrokenRecord."""
     shape: HeaderShape = reading.typed(header, HeaderShape, source)
     uuids = shape.device.get("uuids", [])
     if not isinstance(uuids, list) or not all(isinstance(one, str) for one in uuids):
@@ -121,7 +121,7 @@ def checked_header(header: Any, source: str) -> dict[str, Any]:
 
 
 def entry_fields(index: int, result: Result) -> dict[str, Any]:
-    """One line. The device stands in the header, so the lines leave it out; samples keep a tenth of a nanosecond."""
+    """One line. It omits the device, which is in the header; samples are rounded to a tenth of a nanosecond."""
     data = {key: value for key, value in result.to_dict().items() if key not in ("ok", "device")}
     if "samples" in data:
         data["samples"] = [round(sample, 4) for sample in data["samples"]]
@@ -152,7 +152,7 @@ def write_file(path: Path, header: Mapping[str, Any], results: Mapping[int, Resu
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], dict[int, Result], dict[int, int]]:
-    """Header, results and which configuration shares whose result. Raises InvalidInput, BrokenRecord."""
+    """Header, results, and which configurations share another's result. Raises InvalidInput, BrokenRecord."""
     lines = reading.packed_lines(path, "landscape file")
     first = next(lines, b"")
     header = parse_header(first, path)
@@ -184,7 +184,7 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[int, Result], dict[int, 
 
 
 def _share(results: dict[int, Result], same: Mapping[int, int], path: Path) -> None:
-    """Give the configurations of ``same`` the results they share, and put all in the order of their indices."""
+    """Give the configurations in ``same`` the results they share, and sort all by index."""
     lost = [owner for owner in same.values() if owner not in results]
     if lost:
         raise BrokenRecord(f"{path}: configuration {lost[0]} has no result of its own; the file is damaged")

@@ -1,11 +1,12 @@
-"""A landscape and the space as it is today: constraints change, and a record made under others must not mislead.
+"""A landscape and today's space: constraints change, and a record made under other constraints must not mislead.
 
-The rule: an index means what the file's header says, always. A file whose space was made by a family of ours (its
+The rule: an index always means what the file's header says. A file whose space was made by a family of ours (its
 header says so by ``index_hash``, an old one by its ``hash``) is compared with today's constraints when it is read:
-entries of configurations that are refused now are dropped and named, configurations that are valid now and have no
-entry are counted as missing, and the landscape takes the hash of today's space. A knob that is no more is left out of
-the header where every kernel was without it: one value has no part in an index. What was measured of kernels that had
-a knob which was given up later stays, though nobody can build them (``retired``). Any other space stands for itself.
+entries of configurations that are rejected now are dropped and named, configurations that are valid now without an
+entry are counted as missing, and the landscape takes the hash of today's space. A removed knob is left out of
+the header if no kernel used it: a knob with a single value has no part in an index. Measurements of kernels with
+a knob that was removed later are kept, though nobody can build these kernels (``retired``). Any other space is taken as
+recorded.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def space_today(header: Mapping[str, Any]) -> Space | None:
-    """The space of a landscape's header under today's constraints; None when no family of ours made it."""
+    """The space of a landscape's header under today's constraints; None if no family of ours made it."""
     described = header["space"]
     try:
         knobs = {name: tuple(values) for name, values in described["knobs"].items()}
@@ -47,7 +48,7 @@ def space_today(header: Mapping[str, Any]) -> Space | None:
 def fit(
     header: Mapping[str, Any], results: Mapping[int, Result]
 ) -> tuple[dict[str, Any], dict[int, Result], dict[int, str]]:
-    """Header and results under today's constraints, and the reasons of the entries dropped, by index."""
+    """Header and results under today's constraints, and the reasons of the dropped entries, by index."""
     space = space_today(header)
     header = _with_knobs_of(space, header)
     if space is None or _unchanged(header, results, space):
@@ -64,8 +65,8 @@ def fit(
 
 
 def fastest(header: Mapping[str, Any], results: Mapping[int, Result]) -> tuple[dict[str, Any], int, Measured] | None:
-    """Header under today's constraints, and index and result of the fastest configuration that they leave; None without
-    any. What :func:`fit` would drop of the slower ones is not asked: with large spaces that takes seconds."""
+    """Header under today's constraints, and index and result of the fastest configuration that they allow; None without
+    any. Slower entries are not checked against them, which takes seconds in large spaces."""
     space = space_today(header)
     timed = sorted((one.microseconds, index) for index, one in results.items() if isinstance(one, Measured))
     for _, index in timed:
@@ -76,7 +77,7 @@ def fastest(header: Mapping[str, Any], results: Mapping[int, Result]) -> tuple[d
 
 
 def _with_knobs_of(space: Space | None, header: Mapping[str, Any]) -> dict[str, Any]:
-    """The header with the knobs that are still there."""
+    """The header with only the knobs that still exist."""
     if space is None or len(space.knobs) >= len(header["space"]["knobs"]):
         return dict(header)
     knobs = {name: list(values) for name, values in space.knobs.items()}
@@ -84,19 +85,19 @@ def _with_knobs_of(space: Space | None, header: Mapping[str, Any]) -> dict[str, 
 
 
 def _slow(header: Mapping[str, Any]) -> bool:
-    """Whether finding all that is valid in the space takes noticeable time."""
+    """Whether listing the valid configurations of the space takes noticeable time."""
     family = family_of_kind(header["space"]["kind"])
     return family is not None and family.slow_to_list
 
 
 def _kept(reason: str | None) -> bool:
-    """Whether what was recorded stays: it can be built, or could when it was measured."""
+    """Whether a recorded result is kept: it can be built, or could when it was measured."""
     return reason is None or reason.startswith(f"{RETIRED}:")
 
 
 def _unchanged(header: Mapping[str, Any], results: Mapping[int, Result], space: Space) -> bool:
-    """Whether what was recorded is as valid as it was. Where listing a space takes long only what is recorded is looked
-    at, and what else has become valid is found when asked for (:attr:`Landscape.missing`)."""
+    """Whether the recorded configurations are as valid as they were. If listing a space is slow, only they are checked,
+    and configurations that have become valid since are found on request (:attr:`Landscape.missing`)."""
     if _slow(header):
         return all(_kept(space.check(index)) for index in results)
     return bool(header["space"]["hash"] == space.hash)

@@ -2,10 +2,10 @@
 
 The first line is the header (format, schema, space, workload, seed, strategy, device, versions, created); every other
 line is one trial: ``{"trial", "index", "config", "result", "ask", "started", "finished", "crc"}``. A line is written
-with one call and flushed to the disk before the trial counts. ``crc`` is the CRC-32 of the line, carried on from the
-line before, so a changed, missing or repeated line is found and named. A last line without its line break was cut
-by a crash: it is dropped with a warning. ``ask`` is [number of the ask, its size, results told before it], which lets a
-resumed study put its strategy into exactly the state it had; null for a result that was told without being asked.
+with one call and flushed to disk before the trial counts. ``crc`` is the CRC-32 of the line, continued from the
+line before, so that a changed, missing or repeated line is detected and named. A last line without its line break was
+cut off by a crash: it is dropped with a warning. ``ask`` is [number of the ask, its size, results told before it], from
+which a resumed study restores its strategy's exact state; null for a result that was told without being asked for.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from subbyte.spaces.configuration import Configuration
 
 try:
     import fcntl
-except ImportError:  # not a POSIX system: two writers are then kept apart by the user
+except ImportError:  # not a POSIX system: the user must keep two writers apart
     fcntl = None  # type: ignore[assignment]
 
 FORMAT = "subbyte-log"
 _BEGINNING = b'{"format":"subbyte-log",'
-"""How every log begins: what distinguishes a header that was cut short from somebody else's file."""
+"""How every log begins; distinguishes a truncated header from somebody else's file."""
 SCHEMA = 1
 
 
@@ -67,7 +67,8 @@ class Entry:
 
 @dataclass(frozen=True)
 class Contents:
-    """What a log file holds: header, trials, bytes that are whole, the running checksum, and a notice if cut."""
+    """Contents of a log file: header, trials, number of intact bytes, the running checksum, and a notice if it was
+    truncated."""
 
     header: dict[str, Any]
     entries: tuple[Entry, ...]
@@ -77,14 +78,14 @@ class Contents:
 
 
 def read_contents(path: str | os.PathLike[str]) -> Contents:
-    """Read and check a log. Raises InvalidInput (no such file), BrokenRecord (damage, with the line number)."""
+    """Read and check a log. Raises InvalidInput (no such file), BrokenRecord (damaged, with the line number)."""
     return parse_contents(reading.read_bytes(file_path(path, "record log"), "record log"), str(path))
 
 
 def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The header of a log; empty where there is none yet, or none that can be read.
+    """The header of a log; empty if there is none yet, or none that can be read.
 
-    Raises InvalidInput for what is no path, BrokenRecord for what is no log.
+    Raises InvalidInput for an impossible path, BrokenRecord for a file that is not a log.
     """
     try:
         with file_path(path, "record log").open("rb") as file:
@@ -95,7 +96,7 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def parse_contents(data: bytes, path: str) -> Contents:
-    """Check the bytes of a log; ``path`` is for messages. An empty or cut-off header gives an empty log."""
+    """Check the bytes of a log; ``path`` is used in messages. An empty or truncated header gives an empty log."""
     whole = data.rfind(b"\n") + 1
     lines = data[:whole].split(b"\n")[:-1]
     notice = ""
@@ -129,7 +130,7 @@ def _describe(error: Exception) -> str:
 
 
 def open_line(line: bytes, before: int, shape: Any) -> tuple[Any, int]:
-    """A line as a ``shape`` and the checksum after it. Raises ValueError for a damaged one."""
+    """A line as a ``shape``, and the checksum after it. Raises ValueError for a damaged one."""
     body, mark, tail = line.rpartition(b',"crc":"')
     fields = reading.decoder(shape).decode(line)
     if shape is Any and not isinstance(fields, dict):
@@ -167,7 +168,7 @@ def _to_entry(line: LogLine, space: Mapping[str, Any]) -> Entry:
 
 
 def prove_log(path: str | os.PathLike[str] | None, resume: bool) -> None:
-    """Refuse what a :class:`LogWriter` would refuse without opening one: a file that cannot be written, or that exists
+    """Reject what a :class:`LogWriter` would reject, without opening one: a file that cannot be written, or that exists
     and is not to be resumed. Raises InvalidInput."""
     if path is None:
         return
@@ -179,9 +180,9 @@ def prove_log(path: str | os.PathLike[str] | None, resume: bool) -> None:
 class LogWriter:
     """The only writer of a log: holds an exclusive lock from opening to ``close``.
 
-    With ``resume`` an existing file is read into ``contents`` and continued: a cut last line is dropped with a warning
-    and truncated away, everything else stays byte for byte. Without it an existing file is refused. Raises
-    InvalidInput (exists, locked, not writable), BrokenRecord.
+    With ``resume`` an existing file is read into ``contents`` and continued: a truncated last line is removed with a
+    warning, everything else stays unchanged. Without it an existing file is rejected. Raises InvalidInput (exists,
+    locked, not writable), BrokenRecord.
     """
 
     def __init__(self, path: str | os.PathLike[str], resume: bool = False) -> None:
@@ -222,14 +223,14 @@ class LogWriter:
         return file
 
     def write_header(self, fields: Mapping[str, Any]) -> None:
-        """Write the first line of a new log; nothing when there is one."""
+        """Write the first line of a new log; does nothing if there is one."""
         if self.empty:
             self._append(fields)
             self.empty = False
 
     def write(self, entry: Entry) -> None:
-        """Write one trial and flush it to the disk. An index that is in the file already is not written again, which
-        can only be asked for after Ctrl-C between writing a trial and noting it."""
+        """Write one trial and flush it to disk. An index that is already in the file is not written again; that
+        can only happen after Ctrl-C between writing a trial and noting it."""
         if entry.index not in self._indices:
             self._append(entry.to_dict())
             self._indices.add(entry.index)
@@ -243,7 +244,7 @@ class LogWriter:
                 view = view[self._file.write(view) :]
             os.fsync(self._file.fileno())
             self._checksum = checksum
-        except BaseException as error:  # disk full, Ctrl-C: leave no half line behind
+        except BaseException as error:  # disk full, Ctrl-C: leave no partial line behind
             self._checksum = before
             self._file.truncate(start)
             if isinstance(error, OSError):
@@ -259,7 +260,7 @@ class LogWriter:
 
 
 def refuse_other(old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> None:
-    """Raise InvalidInput naming the first thing in which a log and a study differ."""
+    """Raise InvalidInput naming the first difference between a log and a study."""
     pairs: Iterable[tuple[str, Any, Any]] = (
         ("workload", old["workload"]["spec"], new["workload"]["spec"]),
         ("architecture", old["space"]["arch"], new["space"]["arch"]),

@@ -35,7 +35,7 @@ MANIFEST = "manifest.jsonl"
 
 
 def open_bundle(space: SpaceLike, folder: str | os.PathLike[str]) -> None:
-    """Make the bundle's folder and the header of its manifest, if need be. Raises as :func:`build_bundle`."""
+    """Create the bundle's folder and the header of its manifest if needed. Raises as :func:`build_bundle`."""
     prove_writable(new_folder(folder, "bundle") / MANIFEST, "bundle")
     entries_of(Path(folder) / MANIFEST, space)
 
@@ -49,7 +49,7 @@ def read_manifest(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[
 
 
 def _read_manifest(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[int, dict[str, Any]]]:
-    """As :func:`read_manifest`; without a header where building ended before the first line was whole."""
+    """Like :func:`read_manifest`; returns no header if building ended before the first line was complete."""
     path = file_path(folder, "bundle") / MANIFEST
     if not is_a_file(path):
         raise InvalidInput(f"{folder} holds no bundle ({MANIFEST} is missing); build one with "
@@ -98,7 +98,7 @@ def manifest_entry(line: bytes, source: str, size: int) -> dict[str, Any]:
 
 
 def entries_of(path: Path, space: SpaceLike) -> dict[int, dict[str, Any]]:
-    """Entries built earlier; writes the header of a new manifest and truncates a cut last line away."""
+    """Entries built earlier; writes the header of a new manifest and truncates a partial last line."""
     header, entries = _read_manifest(path.parent) if path.exists() else ({}, {})
     if not header:
         fields = {"format": FORMAT, "schema": SCHEMA, "workload": describe_workload(space.workload),

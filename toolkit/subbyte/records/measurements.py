@@ -1,7 +1,7 @@
-"""The files :mod:`subbyte.measure.bundle` writes: one JSON line for each measured kernel, after a header.
+"""The files that :mod:`subbyte.measure.bundle` writes: a header, then one JSON line for each measured kernel.
 
 A line is ``{"index", "ok", "microseconds", ...}`` or ``{"index", "ok": false, "kind", "reason"}``, both with
-``"program"``, the digest of what was executed; or ``{"index", "same_as"}`` for a configuration that came out as the
+``"program"``, the digest of what was executed; or ``{"index", "same_as"}`` for a configuration that compiled to the
 same program as one measured before.
 """
 
@@ -27,7 +27,7 @@ FORMAT = "subbyte-measurements"
 
 @dataclass
 class Results:
-    """What results files hold: results by index, whose result an index shares, which program was measured where."""
+    """Contents of results files: results by index, whose result an index shares, which program was measured where."""
 
     header: dict[str, Any] = field(default_factory=dict)
     results: dict[int, Result] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Results:
     programs: dict[str, int] = field(default_factory=dict)
 
     def add(self, other: Results) -> None:
-        """Take over what another file holds, except for what is known already."""
+        """Add the contents of another file, except for what is known already."""
         mine = set(self.results)
         self.results = {**other.results, **self.results}
         self.programs = {**other.programs, **self.programs}
@@ -43,16 +43,16 @@ class Results:
 
 
 def read_measurements(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[int, Result]]:
-    """Header and results by index of a file :func:`measure_bundle` wrote. A cut last line is left out.
+    """Header and results by index of a file that :func:`measure_bundle` wrote. A partial last line is ignored.
 
-    Raises InvalidInput (no such file), BrokenRecord (damage, with the line number).
+    Raises InvalidInput (no such file), BrokenRecord (damaged, with the line number).
     """
     read = read_results(path)
     return read.header, read.results
 
 
 def read_results(path: str | os.PathLike[str]) -> Results:
-    """All that such a file holds. Raises as :func:`read_measurements`."""
+    """All contents of such a file. Raises as :func:`read_measurements`."""
     read, awaited = Results(), dict[int, int]()
     decode = reading.decoder(MeasuredLine).decode
     for number, line in enumerate(reading.read_bytes(path, "measurements").split(b"\n")[:-1], start=1):
@@ -79,7 +79,7 @@ def read_results(path: str | os.PathLike[str]) -> Results:
             ) from None
     for index, owner in awaited.items():
         read.same[index] = owner
-        if owner in read.results:  # else the owner stands in another file, which to_landscape has too
+        if owner in read.results:  # else the owner is in another file, which to_landscape gets too
             read.results[index] = read.results[owner]
     return read
 
@@ -96,8 +96,8 @@ def _header(line: bytes, source: str) -> dict[str, Any]:
 def to_landscape(*paths: str | os.PathLike[str]) -> Landscape:
     """The measurements of one recording as a landscape, ready to :meth:`~subbyte.records.landscape.Landscape.save`.
 
-    Several files are those of several GPUs; then every result says which of them it comes from. Raises InvalidInput
-    when they are not of the same space or not of like GPUs, BrokenRecord for a damaged file.
+    Several files come from several GPUs; every result then says which of them measured it. Raises InvalidInput
+    when they are not of the same space or the GPUs are not of the same kind, BrokenRecord for a damaged file.
     """
     from subbyte.records.landscape import FORMAT as LANDSCAPE
     from subbyte.records.landscape import Landscape
@@ -135,7 +135,7 @@ def _common(devices: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def merged(paths: Sequence[str | os.PathLike[str]]) -> Results:
-    """What several results files hold together; shared results are found across them."""
+    """The combined contents of several results files; shared results are found across them."""
     whole = Results()
     for path in paths:
         whole.add(read_results(path))

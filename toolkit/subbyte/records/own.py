@@ -1,4 +1,4 @@
-"""One line of a user's own store: which kernel was the fastest found for a workload, on which GPU, how and when."""
+"""One row of a user's own store: the fastest kernel found for a workload, on which GPU, how and when."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from subbyte.errors import InvalidInput
+from subbyte.families.launches import LAUNCHES, SplitConfig
 from subbyte.families.registry import config_from_dict
 from subbyte.records.reading import why
 from subbyte.records.result import Measured
@@ -27,12 +28,13 @@ _Given = Annotated[str, Meta(min_length=1, max_length=1_000)]
 class OwnRecord:
     """A measured kernel. ``microseconds`` is the median of ``samples`` samples from ``low`` to ``high`` (L2 hot).
 
-    ``workload`` is a spec with its operand types, ``output`` the output type with what is fused into it. ``gpu`` is the
-    GPU's name; ``driver``, ``uuid`` and ``clocks`` (as text: the readings around the samples) say more about it.
-    ``generator`` names the sources and the TVM that made the CUDA text, ``text`` is its SHA-256. ``fields`` are the
-    configuration's fields as JSON, ``config`` is its key. ``trials`` configurations had a result when it was stored,
-    ``search`` tells searches apart. ``source`` is one of :data:`SOURCES`, ``log`` the file with all results, if any.
-    ``verified``: every output element was compared with the reference. ``measured`` is a date and time, UTC.
+    ``workload`` is a spec with its operand types, ``output`` the output type with everything fused into it. ``gpu`` is
+    the GPU's name; ``driver``, ``uuid`` and ``clocks`` (as text: the readings around the samples) add to it.
+    ``generator`` identifies the sources and the TVM version that made the CUDA text, ``text`` is its SHA-256.
+    ``fields`` are the configuration's fields as JSON, ``config`` is its key. ``trials`` configurations had a result
+    when it was stored; ``search`` distinguishes searches. ``source`` is one of :data:`SOURCES`, ``log`` the file with
+    all results, if any. ``verified``: every output element was compared with the reference. ``measured`` is a date and
+    time, UTC.
     """
 
     workload: str
@@ -60,25 +62,32 @@ class OwnRecord:
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:
-        """What a store holds once: workload, output, architecture, GPU and kernel text."""
+        """The unique key in a store: workload, output, architecture, GPU and kernel text."""
         return self.workload, self.output, self.arch, self.gpu, self.text
 
     @property
     def configuration(self) -> Configuration:
-        """The configuration. Raises InvalidInput (Unsupported) where this version has no such kernel."""
-        return config_from_dict(json.loads(self.fields))
+        """The configuration, of a batch as two launches those of both. Raises InvalidInput (Unsupported) where this
+        version has no such kernel."""
+        values = json.loads(self.fields)
+        return SplitConfig.of_key(values[LAUNCHES]) if self.launches else config_from_dict(values)
+
+    @property
+    def launches(self) -> bool:
+        """Whether it is of a batch as more than one launch; ``family`` then names those of all kernels."""
+        return set(json.loads(self.fields)) == {LAUNCHES}
 
     @property
     def day(self) -> str:
-        """Date and time to the minute, for sentences."""
+        """Date and time to the minute, for messages."""
         return self.measured[:16].replace("T", " ")
 
     def beats(self, other: OwnRecord) -> bool:
-        """Whether it says more than another record of the same key: verified, else faster."""
+        """Whether it is preferred to another record with the same key: verified first, then faster."""
         return (self.verified, -self.microseconds) > (other.verified, -other.microseconds)
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON: ``fields`` and ``clocks`` as objects."""
+        """Plain data, ready for JSON: ``fields`` and ``clocks`` as objects."""
         clocks = json.loads(self.clocks) if self.clocks else {}
         return {**asdict(self), "fields": json.loads(self.fields), "clocks": clocks}
 
@@ -112,8 +121,8 @@ class _Line(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def own_record(data: Mapping[str, Any]) -> OwnRecord:
-    """The record whose ``to_dict()`` gave ``data``. Raises InvalidInput naming the field that is missing, unknown or
-    odd, such as a time that is not a positive number."""
+    """The record that gave ``data`` by ``to_dict()``. Raises InvalidInput naming a field that is missing, unknown or
+    invalid, such as a time that is not a positive number."""
     try:
         line = msgspec.convert(dict(data), _Line)
     except (ValueError, RecursionError) as error:
@@ -136,8 +145,8 @@ def of_result(
     workload: str, output: str, arch: str, config: Configuration, result: Measured, device: Mapping[str, Any],
     **more: Any,
 ) -> OwnRecord:  # fmt: skip
-    """The record of a measured configuration on a device; ``more`` are the fields that neither says. Raises
-    InvalidInput for a device without a name, and for times that are none."""
+    """The record of a measured configuration on a device; ``more`` provides the other fields. Raises
+    InvalidInput for a device without a name, and for impossible times."""
     samples = result.samples or (result.microseconds,)
     return own_record(
         {

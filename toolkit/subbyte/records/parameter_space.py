@@ -17,14 +17,16 @@ from subbyte.records.checked import callables, several
 from subbyte.records.foreign import ForeignConfig, ForeignWorkload, ProductSpace, Value, check_value
 
 Constraint: TypeAlias = Callable[[Mapping[str, Value]], bool]
-"""Called with the values of all parameters; true lets a configuration through."""
+"""Called with the values of all parameters; true accepts a configuration."""
 LISTED = 1_000_000
-"""Configurations up to which every one is asked for at once; of a larger space those that are proposed."""
+"""Spaces with at most this many configurations are checked completely at once; of larger ones, only proposals are
+checked."""
 _PROBES = 4096
 
 
 class ParameterSpace(ProductSpace):
-    """The product of the parameters' values without what a constraint refuses. See :func:`parameter_space`."""
+    """All combinations of the parameters' values except those that a constraint rejects. See
+    :func:`parameter_space`."""
 
     def __init__(
         self, workload: ForeignWorkload, arch: str, knobs: Mapping[str, Sequence[Value]],
@@ -36,11 +38,11 @@ class ParameterSpace(ProductSpace):
 
     @cached_property
     def valid(self) -> tuple[int, ...]:
-        """Indices that no constraint refuses, ascending; every configuration is asked for."""
+        """Indices that no constraint rejects, ascending; checks every configuration."""
         return tuple(index for index in range(len(self)) if self.check(index) is None)
 
     def check(self, which: int | ForeignConfig) -> str | None:
-        """``constraint NAME`` of the first constraint that refuses it, else None. Raises InvalidInput when a constraint
+        """``constraint NAME`` of the first constraint that rejects it, else None. Raises InvalidInput when a constraint
         raises."""
         config = self.config(which) if isinstance(which, int) else which
         values = config.to_dict()
@@ -48,7 +50,7 @@ class ParameterSpace(ProductSpace):
             try:
                 if not constraint(values):
                     return f"constraint {name}"
-            except Exception as error:  # the user's own code
+            except (Exception, SystemExit) as error:  # the user's own code
                 raise InvalidInput(
                     f"constraint {name} raised {type(error).__name__}: {error!s:.200} for {config.key:.200}; it is "
                     "called with a dictionary of all parameters and answers True or False"
@@ -57,7 +59,7 @@ class ParameterSpace(ProductSpace):
 
     @property
     def refused(self) -> dict[str, int]:
-        """How many configurations each constraint refuses first, by its name."""
+        """How many configurations each constraint is the first to reject, by its name."""
         found: dict[str, int] = {}
         for index in range(len(self)) if self._constraints else ():
             if (reason := self.check(index)) is not None:
@@ -66,8 +68,8 @@ class ParameterSpace(ProductSpace):
 
     @cached_property
     def hash(self) -> str:
-        """Hexadecimal digest of kernel, problem size, device, parameters, and of what the constraints say of 4,096
-        configurations (of all in a smaller space)."""
+        """Hexadecimal digest of kernel, problem size, device, parameters, and the constraints' results for 4,096
+        configurations (all in a smaller space)."""
         knobs = {name: list(values) for name, values in self.knobs.items()}
         probes = sorted({int(index) for index in np.linspace(0, len(self) - 1, min(len(self), _PROBES))})
         verdicts = "".join("01"[self.check(index) is None] for index in probes)

@@ -1,8 +1,8 @@
-"""The one door for files: bytes, unpacked up to a limit, as UTF-8, as JSON up to a limit, as a typed record.
+"""The single entry point for files: bytes, unpacked up to a limit, as UTF-8, as JSON up to a limit, as a typed record.
 
-Whoever reads a file asks here, so that what is damaged, too large, nested too deeply or of another type is refused in
-the same words everywhere: which file, which line or field, what was expected. Values keep the type that stands in the
-file (5 stays an integer where a number is expected), so that what is read and written again stays the same.
+All readers of files go through here, so that anything damaged, too large, nested too deeply or of another type is
+rejected with the same wording everywhere: which file, which line or field, what was expected. Values keep their type in
+the file (5 stays an integer where a number is expected), so that what is read and written again stays the same.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ import msgspec
 from subbyte.errors import BrokenRecord, InvalidInput
 
 MOST_BYTES = 512 * 2**20
-"""Bytes of a file's content, unpacked."""
+"""The most bytes of a file's unpacked content."""
 MOST_LINE_BYTES = 16 * 2**20
-"""Bytes of one line of a packed file. The longest that was recorded has 3 kB."""
+"""The most bytes in one line of a compressed file. The longest recorded so far has 3 kB."""
 MOST_RATIO = 100
-"""How many times as large as its file a packed content of more than ``_SMALL`` may be; records come to 20 times."""
+"""Limit on the compression ratio for unpacked contents above ``_SMALL``; records reach 20."""
 DEEPEST = 40
-"""Levels of lists and objects in each other, where the shape does not say it."""
+"""Limit on nested lists and objects, unless the shape implies one."""
 _SMALL = 64 * 2**20
 _CHUNK = 2**20
 _GZIP = b"\x1f\x8b"
@@ -41,7 +41,7 @@ _SHOWN = 300
 
 
 def is_a_file(path: Path) -> bool:
-    """Whether there is such a file. A text that can be no file's name is none."""
+    """Whether there is such a file; False for text that cannot be a file name."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -61,7 +61,7 @@ def read_bytes(path: str | os.PathLike[str], what: str) -> bytes:
 
 
 def unpacked(data: bytes, source: str) -> bytes:
-    """The content of gzip-compressed bytes, or the bytes as they are where they are not. Raises BrokenRecord."""
+    """The content of gzip-compressed bytes; other bytes are returned unchanged. Raises BrokenRecord."""
     if data[:2] != _GZIP:
         return data
     most = min(MOST_BYTES, max(_SMALL, MOST_RATIO * len(data)))
@@ -106,8 +106,8 @@ def document(data: bytes, shape: Any, source: str, advice: str = "fetch it again
 
 
 def loose_document(text: str, source: str) -> Any:
-    """JSON of other programs, which may hold NaN and Infinity. Raises ValueError as json.loads for what is no JSON,
-    BrokenRecord for numbers of thousands of digits and for what is nested too deeply."""
+    """JSON of other programs, which may contain NaN and Infinity. Raises ValueError like json.loads if it is not JSON,
+    BrokenRecord for numbers with thousands of digits and for too deep nesting."""
     try:
         found = json.loads(text)
     except json.JSONDecodeError:
@@ -124,7 +124,7 @@ def loose_document(text: str, source: str) -> Any:
 
 
 def typed(value: Any, shape: Any, source: str, advice: str = "fetch it again") -> Any:
-    """Plain data as a ``shape``. Raises BrokenRecord as :func:`document`."""
+    """Plain data as a ``shape``. Raises BrokenRecord like :func:`document`."""
     try:
         return msgspec.convert(value, shape)
     except (ValueError, RecursionError) as error:
@@ -155,7 +155,7 @@ def packed_lines(path: Path, what: str) -> Iterator[bytes]:
 
 
 def why(error: Exception) -> str:
-    """What a decoder found wrong, as a sentence part: ``samples[1]: expected a number, got text``."""
+    """What a decoder found wrong, as a clause: ``samples[1]: expected a number, got text``."""
     if isinstance(error, RecursionError):
         return "nested too deeply"
     if isinstance(error, UnicodeDecodeError):
@@ -171,12 +171,12 @@ def why(error: Exception) -> str:
 
 
 def refuse(error: Exception, source: str, advice: str) -> NoReturn:
-    """Raise BrokenRecord for what a decoder raised."""
+    """Raise BrokenRecord for an error of a decoder."""
     raise BrokenRecord(f"{source}: {why(error)}; {advice}") from None
 
 
 def shallow(value: Any, source: str, deepest: int = DEEPEST) -> None:
-    """Raise BrokenRecord when plain data is nested more than ``deepest`` levels."""
+    """Raise BrokenRecord if plain data is nested more than ``deepest`` levels."""
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(deepest):
         inner = (item for outer in level for item in (outer.values() if isinstance(outer, dict) else outer))

@@ -1,4 +1,4 @@
-"""The space of a landscape: what was recorded is what is valid, without asking any constraint again."""
+"""The space of a landscape: what was recorded is valid, and constraints are not checked again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class RecordedSpace(FormerNames):
-    """A convolution's space as far as a landscape holds it; indices are those of the space it was taken from.
+    """The part of a convolution's space that a landscape holds; indices are those of the original space.
 
     A landscape of a whole space gives the same valid configurations as the space itself, at no cost; one of a part
     (a sample of a large space) gives that part.
@@ -62,20 +62,20 @@ class RecordedSpace(FormerNames):
         return frozenset(self.valid)
 
     def check(self, which: int | Configuration) -> str | None:
-        """``unrecorded: ...`` for what the landscape does not hold, None for what it does."""
+        """``unrecorded: ...`` for configurations that the landscape does not hold, else None."""
         index = which if isinstance(which, int) else self.index(which)
         return None if index in self._recorded else "unrecorded: the landscape does not hold this configuration"
 
     def plan(self, which: int | Configuration) -> Plan:
-        """The plan of a configuration, by which it can be estimated."""
+        """The plan of a configuration, from which it can be estimated."""
         config = self.config(which) if isinstance(which, int) else which
         family = family_of(config)
         return family.plan(self.workload, family.stand_in(config), arch_named(self.arch))
 
 
 def as_logged(space: SpaceLike, log: str | os.PathLike[str] | None) -> SpaceLike:
-    """``space``; or where the log to resume is of a space that it took the place of, the space of the log: its
-    indices mean what they meant. Raises InvalidInput and BrokenRecord for a log that is none."""
+    """``space``, or if the log to resume is of a space that it replaced, the space of the log, so that its
+    indices keep their meaning. Raises InvalidInput and BrokenRecord for a file that is not a log."""
     header = {} if log is None else read_header(log)
     kind = header["space"]["kind"] if header else space.kind
     family = family_of_kind(kind)
@@ -90,7 +90,7 @@ def as_logged(space: SpaceLike, log: str | os.PathLike[str] | None) -> SpaceLike
 
 
 def space_of(landscape: Landscape) -> SpaceLike:
-    """The space a landscape was recorded in; only what it holds is valid."""
+    """The space in which a landscape was recorded; only what it holds is valid."""
     if landscape.kind != FOREIGN:
         return RecordedSpace(landscape)
     workload: Any = landscape.workload

@@ -1,4 +1,4 @@
-"""What came of one candidate: a measured time, or a failure with its kind and reason. Never a sentinel number."""
+"""The result of one candidate: a measured time, or a failure with its kind and reason. Never a sentinel number."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from subbyte.records.reading import decoder, why
 from subbyte.records.shapes import LONGEST, Outcome, ResultShape
 
 FAILURE_KINDS = ("refused", "build", "launch", "timeout", "wrong", "crash", "memory")
-"""Why a candidate has no time: refused by a constraint, not built, not launched, too slow, a wrong answer, the
+"""Why a candidate has no time: rejected by a constraint, not built, not launched, too slow, a wrong result, the
 process died, not enough device memory."""
 
 
@@ -25,8 +25,8 @@ class Measured:
 
     ``microseconds`` is the median of ``samples`` (L2 cache hot); ``cold_microseconds`` the median with L2 flushed
     before every launch. ``verified`` says that the output was compared with the reference. ``device`` identifies the
-    GPU, ``clocks`` holds its telemetry during the measurement (MHz, watts, degrees), ``seconds`` the wall-clock cost
-    of each step (``build``, ``measure``), ``notes`` whatever disturbed the measurement (a clock that fell, outliers).
+    GPU, ``clocks`` holds its telemetry during the measurement (MHz, watts, degrees), ``seconds`` the wall-clock cost of
+    each step (``build``, ``measure``), ``notes`` anything that disturbed the measurement (a dropped clock, outliers).
     Raises InvalidInput when ``microseconds``, a sample or the cold time is not a positive number.
     """
 
@@ -56,7 +56,7 @@ class Measured:
         return True
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON; empty parts are left out."""
+        """Plain data, ready for JSON; empty parts are left out."""
         data: dict[str, Any] = {"ok": True, "microseconds": self.microseconds, "verified": self.verified}
         if self.cold_microseconds is not None:
             data["cold_microseconds"] = self.cold_microseconds
@@ -71,8 +71,8 @@ class Measured:
 
 
 def is_time(value: Any) -> bool:
-    """Whether ``value`` is a number that can be a time: positive, and less than 30 years in microseconds."""
-    if type(value) is float:  # nearly all are, and there are hundreds of thousands
+    """Whether ``value`` can be a time: a positive number, less than 30 years in microseconds."""
+    if type(value) is float:  # nearly all are floats, and there are hundreds of thousands
         return 0.0 < value <= LONGEST
     try:
         return not isinstance(value, bool) and math.isfinite(value) and bool(0 < value <= LONGEST)
@@ -103,7 +103,7 @@ class Failed:
         return False
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Plain data, ready for JSON."""
         data: dict[str, Any] = {"ok": False, "kind": self.kind, "reason": self.reason}
         for name in ("seconds", "device"):
             if getattr(self, name):
@@ -112,11 +112,12 @@ class Failed:
 
 
 Result: TypeAlias = Measured | Failed
-"""What a runner returns for each candidate and a strategy is told."""
+"""What a runner returns for each candidate, and what a strategy is told."""
 
 
 def result_from_dict(data: Any) -> Result:
-    """The result whose ``to_dict()`` gave ``data``. Raises InvalidInput when fields are missing, unknown or odd."""
+    """The result that gave ``data`` by ``to_dict()``. Raises InvalidInput when fields are missing, unknown or
+    invalid."""
     if not isinstance(data, Mapping) or not isinstance(data.get("ok"), bool):
         raise InvalidInput('a result is an object with "ok": true or false')
     try:
@@ -127,14 +128,14 @@ def result_from_dict(data: Any) -> Result:
 
 
 def _scalar(value: Any) -> Any:
-    """numpy's numbers as Python's. Raises TypeError for anything else."""
+    """NumPy numbers as Python's. Raises TypeError for anything else."""
     if not hasattr(value, "item"):
         raise TypeError(f"{type(value).__name__} has no place in a result")
     return value.item()
 
 
 def result_of(shape: Outcome, ok: bool) -> Result:
-    """The result in a record that was read. Raises InvalidInput when fields are missing or of the other kind."""
+    """The result in a record that was read. Raises InvalidInput when fields are missing or belong to the other kind."""
     if not ok:
         if shape.kind is UNSET or shape.reason is UNSET:
             raise InvalidInput("a failure has a kind and a reason")

@@ -1,4 +1,4 @@
-"""What stands in the files, as frozen records: the types of every field, and nothing of what it means."""
+"""The contents of the files as frozen records: the types of all fields, but not their meaning."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Values: TypeAlias = list[Value]
 
 
 class Outcome(Struct, frozen=True):
-    """What every kind of file holds of a measured or failed result."""
+    """The fields of a measured or failed result that every kind of file holds."""
 
     microseconds: Time | UnsetType = UNSET
     verified: bool | UnsetType = UNSET
@@ -138,7 +138,7 @@ class ManifestHeader(Struct, frozen=True):
 
 
 class ManifestLine(Struct, frozen=True):
-    """A kernel of a bundle, or why there is none."""
+    """A kernel of a bundle, or why it is missing."""
 
     index: Count
     config: dict[Name, Leaf]

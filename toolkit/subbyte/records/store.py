@@ -1,8 +1,8 @@
-"""The user's own store: what searches on this user's GPUs found, in one SQLite file that many processes share.
+"""The user's own store: the finds of searches on this user's GPUs, in one SQLite file shared by many processes.
 
-Every method opens the file, does its work in one transaction and closes it again. What a method said to be stored is
-on the disk: a write-ahead log that is flushed with each transaction (``synchronous=FULL``), so that ``kill -9`` and a
-power cut lose nothing of it. The file belongs on a disk of this machine: SQLite's write-ahead log does not work between
+Every method opens the file, does its work in one transaction and closes it again. What a method reports as stored is
+on disk: in a write-ahead log that is flushed with each transaction (``synchronous=FULL``), so that neither ``kill -9``
+nor a power cut loses any of it. The file belongs on a local disk: SQLite's write-ahead log does not work between
 machines that share a folder over the network.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict
@@ -24,13 +25,13 @@ from subbyte.records.checked import file_path
 from subbyte.records.own import COLUMNS, OwnRecord, own_record
 
 VARIABLE = "SUBBYTE_STORE"
-"""Names the store's file; ``off`` keeps none."""
+"""Environment variable with the store's file; ``off`` disables the store."""
 OFF = "off"
 PART, NAME = "records", "own.sqlite"
 SCHEMA = 1
-APPLICATION = 0x73_62_79_74  # "sbyt": how SQLite's files say whose they are
+APPLICATION = 0x73_62_79_74  # "sbyt": how SQLite files identify their application
 PATIENCE_S = 10.0
-"""How long a transaction waits for those of other processes."""
+"""How long a transaction waits for other processes."""
 KEY = ("workload", "output", "arch", "gpu", "text")
 _TYPES = {
     "microseconds": "REAL NOT NULL CHECK (microseconds > 0)", "low": "REAL NOT NULL", "high": "REAL NOT NULL",
@@ -45,14 +46,14 @@ Outcome = Literal["added", "replaced", "kept"]
 
 
 class Row(NamedTuple):
-    """A stored record and the number it is called by; ``problem`` says why the record cannot be read, and is empty."""
+    """A stored record and its number; ``problem`` says why the record cannot be read, else it is empty."""
 
     id: int
     record: OwnRecord
 
 
 class Stored(NamedTuple):
-    """What came of a record: ``added``, ``replaced`` (it took the place of ``other``), or ``kept`` (``other``, of the
+    """What happened to a record: ``added``, ``replaced`` (it replaced ``other``), or ``kept`` (``other``, for the
     same kernel, is better and stays)."""
 
     outcome: Outcome
@@ -60,7 +61,7 @@ class Stored(NamedTuple):
 
     def said(self, record: OwnRecord) -> str:
         """A sentence about what is not as asked for; empty when there is nothing to say."""
-        if self.outcome != "kept" or self.other is None:
+        if self.outcome != "kept" or self.other is None or not self.other.beats(record):
             return ""
         return (
             f"{record.config} took {record.microseconds:.2f} us now; its record of {self.other.day} UTC, "
@@ -69,9 +70,9 @@ class Stored(NamedTuple):
 
 
 def store_path(given: str | os.PathLike[str] | None = None) -> Path | None:
-    """Where the store lies: ``given``, else ``$SUBBYTE_STORE``, else below the cache folder. None for ``off``.
+    """The store's path: ``given``, else ``$SUBBYTE_STORE``, else in the cache folder. None for ``off``.
 
-    Raises InvalidInput for what can be no path.
+    Raises InvalidInput for an impossible path.
     """
     named = given if given is not None else os.environ.get(VARIABLE) or None
     if named is None:
@@ -81,11 +82,11 @@ def store_path(given: str | os.PathLike[str] | None = None) -> Path | None:
 
 
 class Store:
-    """A store's file, which need not exist yet: reading then finds nothing, the first record makes it.
+    """A store's file, which need not exist yet: reading then finds nothing, and the first record creates it.
 
     Methods raise BrokenRecord (damaged, or not a store), InvalidInput (a store of a newer schema, a path that cannot
     be written) and NotWritten (locked for longer than ``patience`` seconds, read-only, a full disk), each with one
-    sentence; nothing is half written then.
+    sentence; nothing is then partially written.
     """
 
     def __init__(self, path: str | os.PathLike[str], patience: float = PATIENCE_S) -> None:
@@ -95,16 +96,17 @@ class Store:
     def rows(
         self, workload: str | None = None, gpu: str | None = None, arch: str | None = None, ids: Sequence[int] = ()
     ) -> list[Row]:
-        """Stored records, the fastest of a workload first; of one workload (its spec), GPU, architecture, or of some
-        numbers alone. Raises also BrokenRecord for a record that cannot be read, with its number."""
+        """Stored records, the fastest of a workload first; optionally only those of a workload (its spec), a GPU, an
+        architecture, or with certain numbers. Raises also BrokenRecord for a record that cannot be read, with its
+        number."""
         if not self._is_there():
             return []
         with self._open(write=False) as database:
             return self._rows(database, _where(workload, gpu, arch, ids)) if _tables(database) else []
 
     def add(self, record: OwnRecord) -> Stored:
-        """Store a record, on the disk when this returns. A better one of the same kernel text stays, unless it is of
-        the same search, whose earlier finds give way."""
+        """Store a record; it is on disk when this returns. A better one of the same kernel text stays, unless it is
+        from the same search, whose newer finds replace older ones."""
         with self._open(write=True) as database:
             done = self._put(database, record)
             if done.outcome != "kept" and record.search:
@@ -122,7 +124,7 @@ class Store:
     def forget(
         self, workload: str | None = None, gpu: str | None = None, arch: str | None = None, ids: Sequence[int] = ()
     ) -> list[Row]:
-        """Remove what :meth:`rows` gives for the same arguments; the removed rows."""
+        """Remove what :meth:`rows` returns for the same arguments; returns the removed rows."""
         if not self._is_there():
             return []
         with self._open(write=True) as database:
@@ -131,10 +133,21 @@ class Store:
             database.execute(f"DELETE FROM records {where[0]}", where[1])
             return found
 
+    def prove_usable(self) -> None:
+        """Make sure that the file is there, or can be made: a file without a name is made in its folder, or in the
+        nearest one above it, and is gone at once. Raises InvalidInput."""
+        if self._is_there():
+            return
+        above = next(one for one in self.path.absolute().parents if os.path.lexists(one))
+        try:
+            tempfile.TemporaryFile(dir=above).close()
+        except OSError as error:
+            raise self._unreachable(error, f"it is not there, and nothing can be made in {above}: ") from None
+
     # ---- inside ------------------------------------------------------------------------------------------------
 
     def _is_there(self) -> bool:
-        """Whether there is something of this name; raises InvalidInput where that cannot be known."""
+        """Whether the path exists; raises InvalidInput if that cannot be determined."""
         try:
             os.lstat(self.path)
         except (FileNotFoundError, NotADirectoryError):
@@ -155,7 +168,7 @@ class Store:
         return Stored("added" if other is None else "replaced", other)
 
     def _rows(self, database: sqlite3.Connection, where: tuple[str, list[Any]], strict: bool = True) -> list[Row]:
-        """Rows as records; with ``strict`` one that cannot be read is refused, without it left out."""
+        """Rows as records; one that cannot be read is an error if ``strict``, else it is left out."""
         order = "ORDER BY workload, output, arch, gpu, microseconds, id"
         text = f"SELECT id, {', '.join(COLUMNS)} FROM records {where[0]} {order}"
         rows = []
@@ -172,7 +185,7 @@ class Store:
 
     @contextmanager
     def _open(self, write: bool) -> Iterator[sqlite3.Connection]:
-        """A connection inside a transaction, which is committed at the end, or undone by any error."""
+        """A connection inside a transaction, which is committed at the end, or rolled back on any error."""
         try:
             if write:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -190,7 +203,7 @@ class Store:
                     raise
         except sqlite3.Error as error:
             raise self._refused(error) from None
-        except UnicodeDecodeError:  # what SQLite says quotes the damaged bytes
+        except UnicodeDecodeError:  # SQLite's message quotes the damaged bytes
             raise self._refused(sqlite3.DatabaseError("it holds bytes that are no text")) from None
         except OSError as error:
             raise self._unreachable(error, "cannot be written: " if write else "") from None
@@ -203,7 +216,7 @@ class Store:
             if not self.path.exists():
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
             return sqlite3.connect(self.path, timeout=self.patience, isolation_level=None)
-        # Beside a file that may only be read SQLite cannot make what it needs to share it; nobody writes it then.
+        # SQLite cannot create its shared-memory files next to a read-only file; nobody writes it then.
         lonely = not os.access(self.path.parent, os.W_OK) and not os.path.exists(f"{self.path}-wal")
         address = f"{self.path.absolute().as_uri()}?mode=ro{'&immutable=1' if lonely else ''}"
         return sqlite3.connect(address, timeout=self.patience, isolation_level=None, uri=True)
@@ -233,7 +246,7 @@ class Store:
         )
 
     def _refused(self, error: sqlite3.Error) -> Exception:
-        """What SQLite says as an error of ours, in one sentence."""
+        """SQLite's error as one of ours, in one sentence."""
         name = getattr(error, "sqlite_errorname", "") or ""
         choose = f"name another file with store=, --store or {VARIABLE}"
         if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
@@ -272,7 +285,7 @@ def _where(workload: str | None, gpu: str | None, arch: str | None, ids: Sequenc
 
 
 def _plain(values: Sequence[Any]) -> dict[str, Any]:
-    """A row as what :func:`own_record` reads."""
+    """A row as the data that :func:`own_record` reads."""
     data = dict(zip(COLUMNS, values, strict=True))
     packed = {name: json.loads(data[name]) if data[name] else {} for name in ("fields", "clocks")}
     return {**data, **packed, "verified": bool(data["verified"])}

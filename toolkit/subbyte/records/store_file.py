@@ -1,7 +1,7 @@
-"""Records of a store as one file of JSON lines, to take along or to keep: a header, then a record a line.
+"""Records of a store as one file of JSON lines, to move or back up: a header, then one record per line.
 
-Lines are sealed as those of a log (:mod:`subbyte.records.log`): each ends with the CRC-32 of itself and all before it,
-and the header says how many follow, so that a changed, missing, repeated or cut line is found and named.
+Lines are sealed like those of a log (:mod:`subbyte.records.log`): each ends with the CRC-32 of itself and all before
+it, and the header says how many follow, so that a changed, missing, repeated or truncated line is detected and named.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FORMAT, SCHEMA = "subbyte-records", 1
 
 @dataclass(frozen=True)
 class Imported:
-    """What became of the records of a file, by outcome, and a sentence for each that did not enter as it was."""
+    """What happened to the records of a file, by outcome, with a sentence for each that was not added unchanged."""
 
     added: int
     replaced: int
@@ -35,7 +35,7 @@ class Imported:
 
 
 def export_records(records: Sequence[OwnRecord], path: str | os.PathLike[str]) -> int:
-    """Write records to a file, in one step; how many. Raises InvalidInput, NotWritten."""
+    """Write records to a file, atomically; returns how many. Raises InvalidInput, NotWritten."""
     header = {"format": FORMAT, "schema": SCHEMA, "records": len(records), "created": now(), "versions": versions()}
     line, checksum = seal_line(header, 0)
     lines = [line]
@@ -75,7 +75,7 @@ def read_records(path: str | os.PathLike[str]) -> list[OwnRecord]:
 
 
 def import_records(store: Store, path: str | os.PathLike[str]) -> Imported:
-    """Take over the records of a file: all of them, or with an error none. Of two of the same kernel the better one
+    """Import the records of a file: all of them or, with an error, none. Of two for the same kernel, the better one
     stays. Raises as :func:`read_records` and :meth:`Store.add_all`."""
     records = read_records(path)
     done: list[Stored] = store.add_all(records)

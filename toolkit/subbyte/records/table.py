@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 
 def in_tops(workload: ConvWorkload, microseconds: float) -> float | None:
-    """10^12 operations per second of the workload's true sizes; None for a foreign kernel, whose work is unknown."""
+    """10^12 operations per second of the workload's actual sizes; None for a foreign kernel, whose operations are
+    unknown."""
     operations: int | None = workload.operations
     return operations / microseconds / 1e6 if operations is not None else None
 
@@ -30,7 +31,7 @@ def frame(rows: Sequence[Mapping[str, Any]], index: str | None = None) -> pandas
 
 
 def html_table(rows: Sequence[Mapping[str, Any]], caption: str = "") -> Markup:
-    """A plain table; a single row is shown upright, one field per line."""
+    """A plain table; a single row is shown vertically, one field per line."""
     if len(rows) == 1:
         return table(((name, _text(value)) for name, value in rows[0].items()), caption=caption, upright=True)
     names = list(rows[0]) if rows else []

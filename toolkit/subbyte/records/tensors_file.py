@@ -1,6 +1,6 @@
-"""Arrays in one file, in the safetensors format: a JSON header with names, types, sizes and places, then the bytes.
+"""Arrays in one file, in the safetensors format: a JSON header with names, types, sizes and offsets, then the bytes.
 
-Written and read here, because what is read comes from others: the header is looked at before anything is believed.
+Implemented here because files come from others: the header is checked before anything in it is trusted.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def tensors_content(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, s
 
 
 def read_tensors(content: bytes, what: str) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    """The arrays and texts of a file's content. Raises BrokenRecord, naming ``what``, where a byte is out of place."""
+    """The arrays and texts in a file's content. Raises BrokenRecord, naming ``what``, if any byte is out of place."""
     try:
         (length,) = _LENGTH.unpack_from(content)
         if length > min(_LARGEST_HEADER, len(content) - _LENGTH.size):

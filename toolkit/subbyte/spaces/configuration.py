@@ -1,4 +1,4 @@
-"""What every configuration can do, from the rows of its knobs: keys, dictionaries, parsing, validation, a docstring."""
+"""What every configuration can do, derived from its knob rows: keys, dictionaries, parsing, validation, a docstring."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Made = TypeVar("Made", bound="Configuration")
 class Configuration:
     """A value for every knob and switch of one kind of kernel; plain frozen data.
 
-    Whether it can be built for a workload and an architecture is decided by the rules of its family, never here.
+    The rules of its family decide whether it can be built for a workload and an architecture, not this class.
     """
 
     rows: ClassVar[Mapping[str, Knob]] = {}
@@ -25,14 +25,14 @@ class Configuration:
     prefix: ClassVar[str] = ""
     """How the keys of this kind begin."""
     skips_zeros: ClassVar[bool] = False
-    """Kernels of this kind leave out weights that are 0 by the workload's pattern."""
+    """Whether kernels of this kind skip weights that are 0 by the workload's sparsity pattern."""
     _fine: ClassVar[set[tuple[str, Any]]] = set()
-    """Fields with values that were looked at: searches make millions of configurations of the same values."""
+    """Fields with values that were validated before: searches make millions of configurations with the same values."""
 
     def __post_init__(self) -> None:
         given = vars(self)
         types = [type(value) for value in given.values()]
-        if types == self._types and self._fine.issuperset(given.items()):  # True is no 1
+        if types == self._types and self._fine.issuperset(given.items()):  # True is not 1
             return
         for name, row in self.rows.items():
             row.check(given[name])
@@ -42,7 +42,8 @@ class Configuration:
 
     @property
     def key(self) -> str:
-        """Short, stable text that names this configuration: what every key names and what is not at its default."""
+        """Short, stable text that names this configuration: knobs that are always in the key, and those not at their
+        defaults."""
         given = vars(self)
         parts = [row.part(given[name]) for name, row in self.rows.items() if row.always or given[name] != row.default]
         return self.prefix + "-".join(parts)
@@ -53,13 +54,14 @@ class Configuration:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The configuration with these fields (case-insensitive; the rest default). Raises InvalidInput."""
+        """The configuration with these fields (names are case-insensitive; missing ones take their defaults). Raises
+        InvalidInput."""
         return cls().with_values(data)
 
     @classmethod
     def from_key(cls, key: str) -> Self:
-        """The configuration that :attr:`key` names. Raises InvalidInput for a part that means nothing, or two of one
-        knob."""
+        """The configuration that :attr:`key` names. Raises InvalidInput for an unknown part, or for two parts with the
+        same knob."""
         if not isinstance(key, str):
             raise InvalidInput(f"configuration {shown(key)}: expected the text of a key, such as {cls().key}")
         values: dict[str, Any] = {}
@@ -76,7 +78,7 @@ class Configuration:
 
     @classmethod
     def _meaning(cls, part: str) -> tuple[str, str] | None:
-        """The knob and the text of its value that a part of a key names."""
+        """The knob that a part of a key names, and the text of its value."""
         found = re.fullmatch(r"([a-z]+)([0-9]+)", part)
         for name, row in cls.rows.items():
             listed = [str(value).lower() for value in row.values.listed]
@@ -87,16 +89,16 @@ class Configuration:
         return None
 
     def with_values(self, values: Mapping[str, Any]) -> Self:
-        """A copy with some fields replaced. Names and text values are case-insensitive; text that means a number
-        or a truth value ("4", "off", "true") is accepted, as the command line and log files give it."""
+        """A copy with some fields replaced. Names and text values are case-insensitive; text for a number
+        or a truth value ("4", "off", "true") is accepted, as it appears on the command line and in log files."""
         changed = named_once(values, self.rows)
         parsed = {name: self.rows[name].parse(value) for name, value in changed.items()}
-        return type(self)(**{**vars(self), **parsed})  # replace() asks for the fields anew each time
+        return type(self)(**{**vars(self), **parsed})  # replace() would look up the fields every time
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(knob, switch))
 def configuration(cls: type[Made]) -> type[Made]:
-    """Decorator: a frozen dataclass whose rows are known, and documented behind its own text."""
+    """Decorator: a frozen dataclass with knob rows, whose docstring lists them after its own text."""
     made = dataclass(frozen=True)(cls)
     rows = {}
     for one in fields(made):
@@ -108,8 +110,8 @@ def configuration(cls: type[Made]) -> type[Made]:
 
 
 def named_once(values: Any, known: Collection[str] | None = None) -> dict[str, Any]:
-    """Values by the names of fields, whose case is of no account. Raises InvalidInput for what holds no values, for a
-    name that is not ``known`` (None: any may be) and for one that stands twice."""
+    """Values by field name, ignoring case. Raises InvalidInput for anything that holds no values, for a
+    name that is not ``known`` (None: any is allowed) and for one given twice."""
     if not isinstance(values, Mapping):
         raise InvalidInput(f"configuration {shown(values)}: expected names with values, such as {{'unroll': 2}}")
     found: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""A knob is one row: its name, its key, its default, what values it may have and what it means.
+"""A knob is one row: its name, its key, its default, its allowed values and its meaning.
 
 Parsing, validation, keys and documentation of a configuration all come from these rows
 (:mod:`subbyte.spaces.configuration`).
@@ -13,18 +13,18 @@ from typing import Any
 from subbyte.errors import InvalidInput, did_you_mean, shown
 
 Value = bool | int | str
-"""What a knob or a switch can be."""
+"""The value of a knob or switch."""
 ROW = "knob"
-"""Where a dataclass field keeps its row."""
+"""The key of a dataclass field's metadata that holds its row."""
 MOST = 1 << 12
-"""Of any whole number: beyond what can be built."""
+"""Upper bound on any integer knob: more than can be built."""
 TRUTH = {"1": True, "true": True, "on": True, "yes": True, "0": False, "false": False, "off": False, "no": False}
-"""Truth values as the command line and log files give them."""
+"""Truth values as written on the command line and in log files."""
 
 
 @dataclass(frozen=True)
 class Values:
-    """What a knob may be: whole numbers from ``least`` to ``most`` (None: without end), or one of ``listed``. Numbers
+    """The allowed values of a knob: integers from ``least`` to ``most`` (None: no limit), or one of ``listed``. Numbers
     from 0 to ``most`` may have ``names``."""
 
     least: int = 0
@@ -46,7 +46,7 @@ class Values:
         return f"an integer from {self.least} to {self.most}"
 
     def holds(self, value: Any) -> bool:
-        """Whether a value is one of them: of the same type, so that True is no 1."""
+        """Whether a value is allowed; its type must match, so True is not 1."""
         if self.listed:
             return type(value) is type(self.listed[0]) and value in self.listed
         whole = isinstance(value, int) and not isinstance(value, bool)
@@ -54,12 +54,12 @@ class Values:
 
 
 def whole(least: int = 1, most: int | None = None) -> Values:
-    """Whole numbers from ``least`` to ``most``."""
+    """Integers from ``least`` to ``most``."""
     return Values(least, most)
 
 
 def named(*names: str) -> Values:
-    """The numbers of these names, from 0 on: whoever gives a value may name it."""
+    """Integers from 0 on with these names; a value may be given by name."""
     return Values(0, len(names) - 1, names=names)
 
 
@@ -69,13 +69,13 @@ def flag() -> Values:
 
 
 def choice(*listed: Any) -> Values:
-    """One of these: texts in lower case, or truth values; the first is the technique turned on."""
+    """One of these: lower-case texts, or truth values; the first one turns the technique on."""
     return Values(listed=listed)
 
 
 @dataclass(frozen=True)
 class Knob:
-    """One row. ``key`` begins the knob's part of a configuration's key; ``always`` puts it into every key."""
+    """One row. ``key`` is the prefix of the knob's part of a configuration's key; ``always`` puts it into every key."""
 
     key: str
     values: Values
@@ -86,7 +86,7 @@ class Knob:
     default: Any = None
 
     def check(self, value: Any) -> None:
-        """Raise InvalidInput for a value that the knob cannot have."""
+        """Raise InvalidInput for a value that is not allowed."""
         if self.values.holds(value):
             return
         what = "switch" if self.switch else "knob"
@@ -100,9 +100,9 @@ class Knob:
         raise InvalidInput(f"{what} {self.name}={shown(value)}: {kind} {self.values.text}{most}")
 
     def parse(self, given: Any) -> Any:
-        """The value that a text names, as the command line and files give it; anything else as it is.
+        """The value of a text, as given on the command line and in files; anything else is returned unchanged.
 
-        Raises InvalidInput for a text that can be no value; :meth:`check` looks at the value itself.
+        Raises InvalidInput for a text that cannot be a value; :meth:`check` checks the value itself.
         """
         if not isinstance(given, str):
             return given
@@ -127,15 +127,15 @@ class Knob:
 
     @property
     def document(self) -> str:
-        """One line for a docstring."""
+        """The knob's line in a docstring."""
         return f"``{self.name}`` ({self.values.text}; default {str(self.default).lower()}): {self.meaning}"
 
 
 def knob(key: str, values: Values, meaning: str, *, default: Any, always: bool = False) -> Any:
-    """A field of a configuration: one row."""
+    """A field of a configuration that is a knob."""
     return field(default=default, metadata={ROW: Knob(key, values, meaning, always)})
 
 
 def switch(key: str, values: Values, meaning: str, *, default: Any) -> Any:
-    """A field that turns a technique on and off, or chooses one."""
+    """A field that turns a technique on or off, or chooses one."""
     return field(default=default, metadata={ROW: Knob(key, values, meaning, switch=True)})

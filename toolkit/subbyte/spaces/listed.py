@@ -1,4 +1,5 @@
-"""What every space of knobs shares: an index is a mixed radix over value lists, and each index is valid or refused."""
+"""What every space of knobs shares: an index is a mixed-radix number over value lists, and each index is valid or
+refused."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ Enumerated = tuple[tuple[int, ...], dict[str, int]]
 
 
 class Listed(FormerNames):
-    """Base of the spaces. A space says its ``knobs`` (the first varies fastest) and how ``_enumerated`` is found."""
+    """Base class of the spaces. A space defines its ``knobs`` (the first varies fastest) and how ``_enumerated`` is
+    computed."""
 
     knobs: Mapping[str, tuple[int, ...]]
 
@@ -30,7 +32,7 @@ class Listed(FormerNames):
         return prod(len(values) for values in self.knobs.values())
 
     def values_at(self, index: int) -> dict[str, Any]:
-        """The knobs' values at an index. Raises InvalidInput when it is no integer or out of range."""
+        """The knobs' values at an index. Raises InvalidInput when it is not an integer or out of range."""
         if not is_whole(index) or not 0 <= index < len(self):
             raise InvalidInput(f"configuration index {shown(index)}: allowed: integers from 0 to {len(self) - 1}")
         index = int(index)
@@ -56,7 +58,7 @@ class Listed(FormerNames):
 
 
 class ListedTable(Listed):
-    """A space of a workload on an architecture that prints as a table of its value lists."""
+    """A space for a workload on an architecture that is displayed as a table of its value lists."""
 
     workload: Any
     arch: Any
@@ -68,9 +70,10 @@ class ListedTable(Listed):
 
 
 class ListedOneByOne(ListedTable):
-    """A space whose every configuration is asked for its reason, and is told by its knobs and held fields alone.
+    """A space in which each configuration is checked for its reason one by one, and identified by its knobs and held
+    fields.
 
-    A space says what ``config`` and ``check`` are, and ``usual``: a configuration of its kind, for messages.
+    A space defines ``config``, ``check`` and ``usual``: a configuration of its kind, for messages.
     """
 
     usual: Configuration
@@ -81,7 +84,7 @@ class ListedOneByOne(ListedTable):
         raise NotImplementedError
 
     def index(self, config: Configuration) -> int:
-        """The index of a configuration. Raises InvalidInput naming the field that is not of this space."""
+        """The index of a configuration. Raises InvalidInput naming the field that does not belong to this space."""
         index, weight = 0, 1
         if type(config) is not type(self.usual):
             name = type(self.usual).__name__
@@ -105,14 +108,14 @@ class ListedOneByOne(ListedTable):
 
     @cached_property
     def index_hash(self) -> str:
-        """Changes with what an index means."""
+        """Changes when the meaning of an index changes."""
         knobs = {name: list(values) for name, values in self.knobs.items()}
         data = [self.workload.spec, self.arch.name, self.kind, knobs, dict(self.fixed)]
         return hashlib.sha256(json.dumps(data).encode()).hexdigest()[:16]
 
     @cached_property
     def hash(self) -> str:
-        """Changes with what an index means and with the constraints."""
+        """Changes when the meaning of an index or the constraints change."""
         return hashlib.sha256(f"{self.index_hash} {self.valid}".encode()).hexdigest()[:16]
 
 

@@ -1,7 +1,7 @@
 """Dual-side sparsity as proposed by Wang et al. 2021 (arXiv 2105.09564): the exact function and the cycle model.
 
-The unit skips zeros of both operands. No GPU has it: this package says what it computes, bit by bit, and how many of
-its own cycles it would take, not microseconds. On the GPUs that exist, unstructured sparsity mostly loses.
+The unit skips zeros of both operands. No GPU has it: this package defines what it computes, bit by bit, and how many of
+its own cycles it would take, not microseconds. On existing GPUs, unstructured sparsity mostly loses.
 """
 
 import warnings

@@ -1,8 +1,7 @@
-"""The accumulators' banks: which OHMMA wait for one another, with and without the operand collector.
+"""The accumulator banks: which OHMMA wait for one another, with and without the operand collector.
 
-The paper gives no number of banks. Here accumulator (row, column) of a 32 x 32 tile lies in bank (row % 8,
-column % 16), so that a dense OHMMA meets each of the 128 banks once. The collector merges the accesses of ``window``
-OHMMA.
+The paper gives no number of banks. Here accumulator (row, column) of a 32 x 32 tile is in bank (row % 8, column % 16),
+so that a dense OHMMA accesses each of the 128 banks once. The collector merges the accesses of ``window`` OHMMA.
 """
 
 from __future__ import annotations
@@ -23,28 +22,28 @@ BANK_ROWS, BANK_COLUMNS = 8, 16
 
 @dataclass(frozen=True)
 class BankCycles:
-    """Means over k of random warp tiles."""
+    """Means over the k of random warp tiles."""
 
     issue: float
-    """OHMMA for each k."""
+    """OHMMA per k."""
     merge: float
-    """Cycles of the busiest bank of each window."""
+    """Cycles of the busiest bank in each window."""
     cycles: float
-    """The larger of the two, window by window, and of the words a cycle."""
+    """The maximum of the two and of the time to transfer the words, window by window."""
 
     @property
     def conflicts(self) -> float:
-        """Cycles spent waiting for banks for each OHMMA; 0 is free of conflicts."""
+        """Cycles per OHMMA spent waiting for banks; 0 is free of conflicts."""
         return (self.cycles - self.issue) / self.issue if self.issue else 0.0
 
 
 def bank_cycles(
     machine: Machine, a: float, b: float, window: int = 32, tiles: int = 8, depth: int = 64, seed: int = 0
 ) -> BankCycles:
-    """Cycles for each k of ``tiles`` random warp tiles of ``depth``; the collector looks at ``window`` OHMMA at a time.
+    """Cycles per k of ``tiles`` random warp tiles of ``depth``; the collector looks at ``window`` OHMMA at a time.
 
-    A window of 1 is no collector. Words a cycle bound a window too when it is longer. Raises InvalidInput for a density
-    outside 0 to 1, or a window, number of tiles or depth outside 1 to 4096.
+    A window of 1 means no collector. A window can also be limited by the words transferred per cycle. Raises
+    InvalidInput for a density outside 0 to 1, or a window, number of tiles or depth outside 1 to 4096.
     """
     density_of(a, "density of A")
     density_of(b, "density of B")
@@ -70,7 +69,7 @@ def bank_cycles(
 
 
 def _loads(machine: Machine, a: NDArray[np.bool_], b: NDArray[np.bool_]) -> Iterator[NDArray[np.int64]]:
-    """Accesses of each bank, for every OHMMA."""
+    """Accesses to each bank, for every OHMMA."""
     for row_mask, column_mask in zip(a, b, strict=True):
         rows, columns = np.flatnonzero(row_mask), np.flatnonzero(column_mask)
         by_rows = [

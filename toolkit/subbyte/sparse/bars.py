@@ -1,4 +1,4 @@
-"""The layers of a network beside each other: dense, one side sparse, both, 2:4, and what was measured of software."""
+"""The layers of a network side by side: dense, one side sparse, both, 2:4, and measured software."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ BARS = {
     "dual": "both skipped",
     "2:4": "a core with 2:4 weights at its nominal rate",
 }
-"""What is modelled of each layer."""
+"""The modelled cases of each layer."""
 OVER = ("same_unit", "dense_core")
 
 
 @dataclass(frozen=True)
 class MeasuredLayer:
-    """One layer's speed-up on a GPU that exists, over its dense twin in the same process."""
+    """One layer's speed-up on an existing GPU, over its dense counterpart in the same process."""
 
     layer: str
-    """With the batch that was measured, ``resnet50.stage3@64``: the model's may be another."""
+    """Includes the batch that was measured, ``resnet50.stage3@64``: the model's may be different."""
     path: str
-    """Of software: 2:4, blocks, compact or condense."""
+    """Software path: 2:4, blocks, compact or condense."""
     speedup: float
     source: str
     """The record that holds both times."""
@@ -43,13 +43,14 @@ class MeasuredLayer:
 
 @dataclass(frozen=True)
 class LayerBars(InfoRecord):
-    """A network's layers on the unit, a model in cycles, and measurements where there are records."""
+    """A network's layers on the unit (a model in cycles), and measurements if there are records."""
 
     cycles: NetworkCycles
     measured: tuple[MeasuredLayer, ...]
 
     def speedup(self, layer: LayerCycles, bar: str, over: str = "same_unit") -> float:
-        """Of one layer with implicit im2col, memory included. Raises InvalidInput for another bar or base."""
+        """Speed-up of one layer with implicit im2col, memory included. Raises InvalidInput for an unknown bar or
+        base."""
         if bar not in BARS or over not in OVER:
             wrong, known = (bar, BARS) if bar not in BARS else (over, OVER)
             raise InvalidInput(f"{wrong!r}: {did_you_mean(wrong, known)}")
@@ -58,7 +59,7 @@ class LayerBars(InfoRecord):
         return base / own
 
     def of_layer(self, layer: LayerCycles) -> tuple[MeasuredLayer, ...]:
-        """What was measured of a layer, at any batch."""
+        """The measurements of a layer, for any batch."""
         return tuple(one for one in self.measured if _plain(one.layer) == _plain(layer.name))
 
     def title(self) -> str:
@@ -66,7 +67,7 @@ class LayerBars(InfoRecord):
         return f"{self.cycles.title()}; {len(self.measured) or 'no'} measurements of software"
 
     def table(self) -> Table:
-        """One row for each layer: over the same unit dense, dual over the dense core too, and what was measured."""
+        """One row for each layer: over the same unit dense, dual over the dense core too, and the measurements."""
         rows = tuple(
             (
                 layer.name, *(self.speedup(layer, bar) for bar in BARS), self.speedup(layer, "dual", "dense_core"),
@@ -77,16 +78,16 @@ class LayerBars(InfoRecord):
         return Table(("layer", *BARS, "dual over dense core", "measured over dense twin"), rows)
 
     def text(self) -> str:
-        """The table, what it is over, and where the measurements are from."""
+        """The table, its baseline, and where the measurements are from."""
         sources = "\n".join(dict.fromkeys(one.source for one in self.measured)) or "nothing measured"
         said = "model: speed-ups over the same unit dense, implicit im2col, memory included"
         return "\n\n".join([self.title(), columns_text(self.table()), said, sources])
 
 
 def layer_bars(of: str | NetworkCycles, measured: Iterable[MeasuredLayer] = (), **options: Any) -> LayerBars:
-    """The bars of a network (``options`` are those of :func:`subbyte.sparse.network`) or of a ready record.
+    """The bars of a network (``options`` are those of :func:`subbyte.sparse.network`) or of an existing record.
 
-    ``measured``: speed-ups from records of benchmarks. Raises InvalidInput for other things, and for a measurement of
+    ``measured``: speed-ups from records of benchmarks. Raises InvalidInput for anything else, and for a measurement of
     a layer that the network does not have.
     """
     if isinstance(of, NetworkCycles) and options:
@@ -105,10 +106,11 @@ def layer_bars(of: str | NetworkCycles, measured: Iterable[MeasuredLayer] = (), 
 
 
 def read_measured(path: str | os.PathLike[str]) -> tuple[MeasuredLayer, ...]:
-    """Of each layer in a record of ``benchmarks/sparse measure`` the fastest exact 2:4 kernel over its dense twin.
+    """For each layer in a record of ``benchmarks/sparse measure``, the speed-up of the fastest exact 2:4 kernel over
+    dense.
 
-    Both were timed in turns, the speed-up is the median of the turns' ratios. Raises InvalidInput for no file there,
-    BrokenRecord for one of something else.
+    Both were timed in turns; the speed-up is the median of the turns' ratios. Raises InvalidInput if there is no file,
+    BrokenRecord if it is something else.
     """
     try:
         stored = json.loads(Path(path).read_text(encoding="utf-8"))

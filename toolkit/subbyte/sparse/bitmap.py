@@ -1,10 +1,10 @@
 """Two-level bitmaps: how the dual-side sparse Tensor Core stores an operand (Wang et al. 2021, arXiv 2105.09564).
 
 The left operand A [M, K] is encoded along its columns, the right operand B [K, N] along its rows: in both cases the 32
-positions of a sparse warp tile share one k. Level 1 has one bit for each such tile, 32 x 16 of A or 16 x 32 of B: not
-empty. Level 2 has, for the tiles that are not empty, 16 words: word k has bit p set where position p of the tile is not
-zero.
-The values follow, packed, tile by tile, k by k, position by position. Empty tiles store nothing but their level-1 bit.
+positions of a sparse warp tile share one k. Level 1 has one bit for each such tile, 32 x 16 of A or 16 x 32 of B, which
+is set if the tile is not empty. Level 2 has 16 words for each tile that is not empty: word k has bit p set if position
+p of the tile is not zero. The values follow, packed, tile by tile, k by k, position by position. Empty tiles store
+nothing but their level-1 bit.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from subbyte.info_record import InfoRecord, Table, grid_text
 POSITIONS = 32
 """Rows of A (or columns of B) of a warp tile: one bitmap word."""
 SLICE = 16
-"""Values of k of a warp tile."""
+"""Values of k in a warp tile."""
 SIDES = ("columns", "rows")
 RANGES = {"int4": (-8, 7), "int8": (-128, 127)}
 BITS = {"int4": 4, "int8": 8, "fp16": 16}
-"""Bits of one stored value, by kind of value."""
+"""Bits per stored value, by kind of value."""
 _TOGETHER = 1 << 20
-"""Elements that are encoded at once: few enough to stay in a cache."""
+"""Elements that are encoded at a time: few enough to stay in a cache."""
 LARGEST_MATRIX = 1 << 26
-"""Elements of a matrix that :func:`encode` takes: 8,192 x 8,192."""
+"""Most elements of a matrix that :func:`encode` accepts: 8,192 x 8,192."""
 
 Words = NDArray[np.uint32]
 
@@ -45,19 +45,20 @@ class CondensedVector(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TwoLevelBitmap(InfoRecord):
-    """A sparse matrix as two-level bitmap; made by :func:`encode`, read back by :meth:`decode`. Arrays are read-only.
+    """A sparse matrix as a two-level bitmap; created by :func:`encode`, converted back by :meth:`decode`. Arrays are
+    read-only.
 
-    Along the tiles lie rows of A or columns of B (``length``), along the slices k (``depth``).
+    Tiles run along the rows of A or the columns of B (``length``), slices along k (``depth``).
     """
 
     shape: tuple[int, int]
-    """Of the matrix: [M, K] encoded along columns, [K, N] encoded along rows."""
+    """Shape of the matrix: [M, K] encoded along columns, [K, N] encoded along rows."""
     side: str
     """``columns`` (a left operand) or ``rows`` (a right operand)."""
     kind: str
-    """Of the values: int4, int8 or fp16."""
+    """Type of the values: int4, int8 or fp16."""
     level1: NDArray[np.bool_]
-    """[tiles, slices]: whether the warp tile holds anything."""
+    """[tiles, slices]: whether the warp tile holds any non-zero."""
     level2: Words
     """uint32 [live tiles, 16]: one word for each k of each tile that is not empty, in the order of ``level1``."""
     values: NDArray[Any]
@@ -75,7 +76,7 @@ class TwoLevelBitmap(InfoRecord):
 
     @property
     def tiles(self) -> int:
-        """Warp tiles along the length, the last one filled up with zeros."""
+        """Number of warp tiles along the length, the last one padded with zeros."""
         return int(self.level1.shape[0])
 
     @property
@@ -108,12 +109,12 @@ class TwoLevelBitmap(InfoRecord):
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
-        """int64 [tiles, slices * 16]: where in ``values`` each k of each tile begins."""
+        """int64 [tiles, slices * 16]: index in ``values`` where each k of each tile starts."""
         counts = np.bitwise_count(self.words).astype(np.int64)
         return (np.cumsum(counts) - counts.ravel()).reshape(counts.shape)
 
     def vector(self, tile: int, k: int) -> CondensedVector:
-        """The condensed vector of one k of one tile. Raises InvalidInput for a place outside the matrix."""
+        """The condensed vector of one k of one tile. Raises InvalidInput for an index outside the matrix."""
         if tile not in range(self.tiles) or k not in range(self.depth):
             raise InvalidInput(f"tile {tile}, k {k}: tiles are 0 to {self.tiles - 1}, k is 0 to {self.depth - 1}")
         positions = positions_of(self.words[tile, k])
@@ -130,7 +131,7 @@ class TwoLevelBitmap(InfoRecord):
         return np.ascontiguousarray(matrix if self.side == "columns" else matrix.T)
 
     def __eq__(self, other: object) -> bool:
-        """Same side, kind, shape and content."""
+        """Whether side, kind, shape and content are the same."""
         if not isinstance(other, TwoLevelBitmap):
             return NotImplemented
         mine, theirs = (self.shape, self.side, self.kind), (other.shape, other.side, other.kind)
@@ -174,9 +175,9 @@ class TwoLevelBitmap(InfoRecord):
 def encode(matrix: NDArray[Any], side: str, kind: str | None = None) -> TwoLevelBitmap:
     """The two-level bitmap of a matrix: ``columns`` for a left operand [M, K], ``rows`` for a right one [K, N].
 
-    ``kind``: ``int4`` (-8 to 7) or ``int8`` (-128 to 127) for integers of any dtype, ``fp16`` for float16; without it
-    int8 or, for float16, fp16. Raises InvalidInput for another dtype, a value out of range or not finite, a shape that
-    has no two dimensions, is empty or holds more than 2^26 elements.
+    ``kind``: ``int4`` (-8 to 7) or ``int8`` (-128 to 127) for integers of any dtype, ``fp16`` for float16; the default
+    is int8 or, for float16, fp16. Raises InvalidInput for another dtype, a value out of range or not finite, and a
+    shape that is not two-dimensional, is empty or has more than 2^26 elements.
     """
     if side not in SIDES:
         raise InvalidInput(f"side {side!r}: {did_you_mean(side, SIDES)} (columns: left operand, rows: right operand)")
@@ -211,7 +212,7 @@ def assemble(shape: tuple[int, int], side: str, kind: str, words: Words, values:
 
 
 def checked_values(values: NDArray[Any], kind: str | None) -> tuple[NDArray[Any], str]:
-    """The values as int8 or float16 with their kind. Raises InvalidInput as :func:`encode` says."""
+    """The values as int8 or float16, with their kind. Raises InvalidInput as described in :func:`encode`."""
     if not isinstance(values, np.ndarray):
         raise InvalidInput(f"values are a {type(values).__name__}: expected a numpy array")
     if kind is not None and kind not in BITS:

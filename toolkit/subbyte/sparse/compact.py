@@ -1,7 +1,8 @@
 """A layer without its dead channels: a smaller dense layer that gives the same sums.
 
-An input channel is dead when no weight reads it, a filter when all of its weights are 0. Nothing is skipped while a
-kernel runs: it is one for a smaller layer, on any GPU. The first thing to try where weights are pruned by channels.
+An input channel is dead when no weight reads it, a filter when all of its weights are 0. The kernel itself skips
+nothing: it is an ordinary kernel for a smaller layer, on any GPU. This is the first thing to try for weights pruned by
+channels.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from subbyte.workload import workload as workload_named
 
 @dataclass(frozen=True, eq=False)
 class Compacted:
-    """``workload`` is the smaller layer, ``w`` its weights [K', R, S, C']; ``channels`` and ``filters`` say which of
-    the ``layer``'s they are, ascending. Where all are dead one is kept."""
+    """``workload`` is the smaller layer, ``w`` its weights [K', R, S, C']; ``channels`` and ``filters`` are the indices
+    of those of ``layer`` that remain, ascending. If all are dead, one is kept."""
 
     layer: ConvWorkload
     workload: ConvWorkload
@@ -34,24 +35,24 @@ class Compacted:
 
     @property
     def gain(self) -> float:
-        """Products of the layer over those of the smaller one."""
+        """Products of the layer divided by those of the smaller one."""
         return self.layer.macs / self.workload.macs
 
     def inputs(self, x: NDArray[Any]) -> NDArray[Any]:
-        """Activations [N, H, W, C] of the layer as those of the smaller one. Raises InvalidInput."""
+        """Activations [N, H, W, C] of the layer reduced to those of the smaller one. Raises InvalidInput."""
         w = self.layer
         given = check_values(x, "x", w.precision.activations, (w.n, w.h, w.w, w.c))
         return np.ascontiguousarray(given[..., self.channels])
 
     def requantization(self, requant: Requantization) -> Requantization:
-        """The layer's requantization for the filters that are left. Raises InvalidInput."""
+        """The layer's requantization for the remaining filters. Raises InvalidInput."""
         self._of_layer(requant)
         rows = {name: getattr(requant, name)[self.filters] for name in ("bias", "multiplier", "shift")}
         return replace(requant, **rows)
 
     def outputs(self, y: NDArray[Any], requant: Requantization | None = None) -> NDArray[Any]:
-        """What the smaller layer gives, [N, P, Q, K'], as the layer's output: sums int32, 0 of a dead filter; with the
-        layer's ``requant`` requantized values, of a dead filter those of the sum 0. Raises InvalidInput."""
+        """The smaller layer's result, [N, P, Q, K'], expanded to the layer's output: sums int32, 0 for a dead filter;
+        with the layer's ``requant``, requantized values, for a dead filter those of the sum 0. Raises InvalidInput."""
         w = self.workload
         dtype = np.dtype("int32" if requant is None else w.precision.output.dtype)
         given = check_array(y, "y", dtype.type, (w.n, w.p, w.q, w.k))
@@ -77,10 +78,11 @@ class Compacted:
 
 @checked
 def compact(layer: ConvWorkload | str, w: NDArray[Any]) -> Compacted:
-    """The layer without dead input channels and filters of its weights ``w`` [K, R, S, C], values of its weights' type.
+    """The layer without the dead input channels and filters of its weights ``w`` [K, R, S, C], values of its weights'
+    type.
 
-    Weights that lost channels are dense ones: 2:4 was a pattern of neighbours that are no more. Raises InvalidInput for
-    an unknown layer, another shape or dtype, and values that are none of the type.
+    Weights that lost channels become dense weights: the 2:4 pattern of neighbouring channels no longer holds. Raises
+    InvalidInput for an unknown layer, another shape or dtype, and numbers that are not values of the type.
     """
     found = workload_named(layer)
     if not isinstance(w, np.ndarray):

@@ -16,7 +16,7 @@ from subbyte.workload import ConvWorkload
 
 
 class SparseConvolution(NamedTuple):
-    """The output and what was issued for it."""
+    """The output, and the instructions issued for it."""
 
     y: NDArray[Any]
     """[N, P, Q, K], int32 for int4 and int8, float32 for fp16."""
@@ -29,9 +29,9 @@ def convolve(
 ) -> SparseConvolution:  # fmt: skip
     """The convolution of x [N, H, W, C] with w [K, R, S, C]: bitmaps of image rows, bitmap im2col, outer products.
 
-    ``weights_side``: ``b`` (32 filters are the columns of a warp tile, skipped by 16) or ``a`` (its rows, by 8).
-    int4 and int8 give exact int32 sums, fp16 float32 sums as :func:`subbyte.sparse.spgemm` says. Raises InvalidInput
-    for wrong shapes, dtypes or values and for a layer that is too large.
+    ``weights_side``: ``b`` (32 filters are the columns of a warp tile, skipped in groups of 16) or ``a`` (its rows, in
+    groups of 8). int4 and int8 give exact int32 sums, fp16 float32 sums as described in :func:`subbyte.sparse.spgemm`.
+    Raises InvalidInput for wrong shapes, dtypes or values and for a layer that is too large.
     """
     if weights_side not in ("a", "b"):
         raise InvalidInput(f"weights_side {weights_side!r}: expected a (left operand) or b (right operand)")

@@ -1,8 +1,8 @@
 """Cycles of whole layers without a loop over k, and expected cycles of random operands.
 
-The cost of one k depends on two numbers, the non-zeros of A and of B. Sums over all tiles need only how often each pair
-of numbers occurs, a 33 x 33 table which is one small matrix product. The cycles of each single tile come from the cost
-table as a sum of few products (it has rank 5): one matrix product again.
+The cost of one k depends on two numbers, the non-zeros of A and of B. Sums over all tiles only need to know how often
+each pair of numbers occurs, a 33 x 33 table that is one small matrix product. The cycles of each single tile follow
+from the cost table as a sum of a few products (it has rank 5): one more matrix product.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def histogram(counts: Counts8) -> NDArray[np.int64]:
 
 
 def joint(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.float64]:
-    """How often each pair of numbers of non-zeros meets, over all pairs of tiles and all k: [33, 33], exact."""
+    """How often each pair of non-zero counts occurs, over all pairs of tiles and all k: [33, 33], exact."""
     return np.asarray(left.T.astype(np.float64, copy=False) @ right.astype(np.float64, copy=False))
 
 
@@ -54,19 +54,20 @@ def rank(machine: Machine) -> int:
 
 
 def row_factors(counts: Counts8, machine: Machine, swapped: bool = False) -> NDArray[np.float64]:
-    """The left half of the sum over k, [tiles, k * rank]; times :func:`column_factors` it is the tiles' cycles."""
+    """The left factor of the sum over k, [tiles, k * rank]; its product with :func:`column_factors` is the tiles'
+    cycles."""
     return np.asarray(_factors(machine, swapped)[0][counts.T].reshape(counts.shape[1], -1))
 
 
 def column_factors(counts: Counts8, machine: Machine, swapped: bool = False) -> NDArray[np.float64]:
-    """The right half, [tiles, k * rank]."""
+    """The right factor, [tiles, k * rank]."""
     return np.asarray(_factors(machine, swapped)[1][counts.T].reshape(counts.shape[1], -1))
 
 
 def tile_cycles(left: Counts8, right: Counts8, machine: Machine, swapped: bool = False) -> NDArray[np.float64]:
     """Cycles of every pair of tiles [left tiles, right tiles], summed over k.
 
-    ``swapped``: the left operand is B of the unit. Rounded to a millionth, so that equal sums are equal numbers.
+    ``swapped``: the left operand is the unit's B. Rounded to a millionth, so that equal sums are equal numbers.
     """
     columns = column_factors(right, machine, swapped)
     out = np.empty((left.shape[1], right.shape[1]))
@@ -78,7 +79,7 @@ def tile_cycles(left: Counts8, right: Counts8, machine: Machine, swapped: bool =
 
 
 def binomial(density: float, positions: int = POSITIONS) -> NDArray[np.float64]:
-    """Probability of 0, 1, ... ``positions`` non-zeros when each is one with probability ``density``."""
+    """Probability of 0, 1, ... ``positions`` non-zeros if each position is non-zero with probability ``density``."""
     n = np.arange(positions + 1)
     ways = np.array([comb(positions, int(i)) for i in n], float)
     return np.asarray(ways * float(density) ** n * (1 - float(density)) ** (positions - n))
@@ -91,10 +92,10 @@ def expected_cycles(machine: Machine, a: float, b: float, swapped: bool = False)
 
 
 def expected_speedup(machine: Machine, a: float, b: float, swapped: bool = False) -> float:
-    """How much faster than the same unit in dense mode, compute only."""
+    """Speed-up over the same unit in dense mode, compute only."""
     return machine.dense_k / expected_cycles(machine, a, b, swapped)
 
 
 def bins(useful: NDArray[Any]) -> NDArray[np.int64]:
-    """The quarter, 0 to 3, in which each utilisation lies: Uni-STC's four bins, upper ends included."""
+    """The quarter, 0 to 3, that each utilisation falls into: Uni-STC's four bins, upper ends included."""
     return np.clip(np.ceil(np.asarray(useful) * 4 - 1e-9).astype(np.int64) - 1, 0, 3)

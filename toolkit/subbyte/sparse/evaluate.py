@@ -1,4 +1,4 @@
-"""Cycles of one product on one unit: multiplying, merging, moving, and waiting for the slowest of a wave.
+"""Cycles of one product on one unit: multiplying, merging, moving, and waiting for the slowest tile of a wave.
 
 Warp tiles of the result are dealt to the sub-cores in order, one each, wave by wave; a wave lasts as long as its
 slowest tile, or as its share of the memory traffic if that takes longer. Traffic counts each datum once.
@@ -21,23 +21,23 @@ from subbyte.sparse.operands import Operand
 MODES = ("dense", "weight", "activation", "dual")
 """Which operands' zeros the unit may skip."""
 IM2COL = ("implicit", "explicit")
-"""Lowering on the way in, or written to memory by a pass of its own and read back."""
+"""Lowering on the fly (implicit), or by a separate pass through memory (explicit)."""
 SIDES = ("auto", "a", "b")
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes moved by the product itself and by the pass that lowers."""
+    """Bytes moved by the product itself and by the lowering pass."""
 
     activations: float
     weights: float
     output: float
     lowering: float
-    """Of explicit im2col: the tensor read and the lowered matrix written."""
+    """For explicit im2col: the tensor read and the lowered matrix written."""
 
     @property
     def product(self) -> float:
-        """All but the lowering."""
+        """Everything except the lowering."""
         return self.activations + self.weights + self.output
 
 
@@ -52,19 +52,19 @@ class Cycles:
     overhead: float
     """Bitmap fetch, POPC and BOHMMA of every k."""
     compute: float
-    """For each k the larger of issue and merge, and the overhead."""
+    """For each k the larger of issue and merge, plus the overhead."""
     waves: float
-    """Compute with every wave as long as its slowest tile, idle sub-cores of the last one included."""
+    """Compute if every wave lasts as long as its slowest tile, including idle sub-cores in the last wave."""
     memory: float
     """Moving the product's bytes alone."""
     lowering: float
-    """The pass of explicit im2col."""
+    """The lowering pass of explicit im2col."""
     total: float
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What came of one product on one unit in one mode."""
+    """The result for one product on one unit in one mode."""
 
     cycles: Cycles
     traffic: Traffic
@@ -74,7 +74,7 @@ class Evaluation:
 
 
 class Product:
-    """One pair of operands; remembers what several modes and units need."""
+    """One pair of operands; caches what several modes and units need."""
 
     def __init__(self, activations: Operand, weights: Operand, m: int, n: int, lowers: bool) -> None:
         self.activations, self.weights = activations, weights
@@ -84,13 +84,13 @@ class Product:
         self._pairs = lru_cache(maxsize=4)(self._joint)
 
     def operands(self, mode: str) -> tuple[Operand, Operand]:
-        """Activations and weights as a mode sees them: the side it does not skip is dense."""
+        """Activations and weights as a mode sees them: a side whose zeros it does not skip is dense."""
         x = self.activations if mode in ("activation", "dual") else self.activations.dense()
         w = self.weights if mode in ("weight", "dual") else self.weights.dense()
         return x, w
 
     def evaluate(self, machine: Machine, mode: str, im2col: str, side: str) -> Evaluation:
-        """Cycles in one mode. ``side``: where the weights stand, ``auto`` for what takes fewer cycles."""
+        """Cycles in one mode. ``side``: which operand the weights are, ``auto`` for whichever takes fewer cycles."""
         checked(mode, im2col, side)
         _, w = self.operands(mode)
         if machine.skips == "2:4 weights" and not w.fits_24:
@@ -124,7 +124,7 @@ class Product:
         )  # fmt: skip
 
     def traffic(self, machine: Machine, x: Operand, w: Operand, im2col: str) -> Traffic:
-        """Bytes moved: values and bitmaps of what is not zero, or the dense operand where that is smaller."""
+        """Bytes moved: values and bitmaps of the non-zeros, or the dense operand if that is smaller."""
         size = machine.value_bytes
         lowered = _stored(x.lowered_nonzeros, x.lowered_elements, size)
         tensor = _stored(x.nonzeros, x.elements, size)
@@ -140,7 +140,7 @@ class Product:
     def reference(
         self, machine: Machine, per_k: float, im2col: str, *, half_weights: bool = False
     ) -> tuple[float, float]:
-        """Cycles without skipping: of the compute alone and in total, at ``per_k`` cycles for one k of a tile."""
+        """Cycles without skipping, compute alone and in total, at ``per_k`` cycles for one k of a tile."""
         x, w = self.operands("dense")
         skips = replace(machine, skips="2:4 weights" if half_weights else "nothing")
         traffic = self.traffic(skips, x, w, im2col)
@@ -189,5 +189,5 @@ def checked(mode: str, im2col: str, side: str) -> None:
 
 
 def _stored(nonzeros: int, elements: int, size: float) -> float:
-    """Bytes of values and one bit for each element, or of the dense form where that is smaller."""
+    """Bytes of values plus one bit for each element, or of the dense form if that is smaller."""
     return min(nonzeros * size + elements / 8, elements * size)

@@ -1,7 +1,7 @@
-"""Experiments of the paper and of third parties, computed anew from stored points, the published number beside ours.
+"""Experiments of the paper and of third parties, recomputed from stored points, with the published number beside ours.
 
 F1 is Figure 21, on which the model is calibrated; F10 is an independent check; F8, area and power, is quoted, not
-modelled. F4 and F9 need a GPU and are not here. Every number is of the model, in cycles of a unit that no GPU has.
+modelled. F4 and F9 need a GPU and are not here. Every number is the model's, in cycles of a unit that no GPU has.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ def published() -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class Experiment(InfoRecord):
-    """One experiment: a table, and the numbers that it must come out with."""
+    """One experiment: a table, and the numbers derived from it."""
 
     name: str
     about: str
     source: str
-    """Of the published numbers."""
+    """Sources of the published numbers."""
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     values: Mapping[str, Any]
     published: Mapping[str, Any]
-    """The paper's numbers, by the same names where there are any."""
+    """The paper's numbers, under the same names, if it has any."""
 
     def title(self) -> str:
-        """One line: name and what it is about."""
+        """One line: its name and subject."""
         return f"{self.name}: {self.about}"
 
     def table(self) -> Table:
@@ -75,7 +75,7 @@ class Experiment(InfoRecord):
 
 @dataclass(frozen=True)
 class Figures(InfoRecord):
-    """Several experiments, and what is only quoted."""
+    """Several experiments, and the numbers that are only quoted."""
 
     experiments: tuple[Experiment, ...]
     quoted: Mapping[str, str]
@@ -98,13 +98,13 @@ class Figures(InfoRecord):
         return "\n\n".join([self.title(), *(one.text() for one in self.experiments)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Experiments by name, and what is quoted."""
+        """Experiments by name, and the quoted numbers."""
         named = {one.name: plain(one) for one in self.experiments}
         return {"experiments": named, "quoted": dict(self.quoted)}
 
 
 def figures(*names: str) -> Figures:
-    """The experiments of these names (F1, F2, F3, F5, F6, F7, F8, F10), all without one. Raises InvalidInput."""
+    """The experiments with these names (F1, F2, F3, F5, F6, F7, F8, F10), by default all. Raises InvalidInput."""
     asked = [str(name).strip().upper() for name in names] or list(_EXPERIMENTS)
     for name in asked:
         if name not in _EXPERIMENTS:
@@ -129,7 +129,7 @@ def _f1() -> Experiment:
     rows += [
         (*place, wanted[place] * (1 + error), wanted[place], error) for place, error in zip(points, ours, strict=True)
     ]
-    # Leave one out: the constant of each k fitted to the other points, over the grid 0, 0.05, ... 0.95.
+    # Leave one out: the constant per k fitted to the other points, over the grid 0, 0.05, ... 0.95.
     grid = np.abs([errors(_UNIT.but(per_k=round(0.05 * step, 2))) for step in range(20)])
     left_out = [grid[np.delete(grid, i, 1).mean(1).argmin(), i] for i in range(len(points))]
     free = _UNIT.but(accumulator_words=1e9, per_k=0.0)
@@ -225,7 +225,7 @@ def _f5() -> Experiment:
 
 
 def _speedups(cycles: list[float], core: float) -> list[float]:
-    """Of all modes but the first, dense: over the same unit dense, then over the dense core."""
+    """Speed-ups of all modes but the first, dense: over the same unit dense, then over the dense core."""
     return [base / own for base in (cycles[0], core) for own in cycles[1:]]
 
 
@@ -251,7 +251,7 @@ def _f7() -> Experiment:
     over = _UNIT.inner_k / _UNIT.dense_k
 
     def speed(activations: float, weights: float) -> float:
-        """Over the dense core, weights on the cheaper side."""
+        """Speed-up over the dense core, with the weights on the cheaper side."""
         return over * max(expected_speedup(_UNIT, activations, weights, swapped) for swapped in (False, True))
 
     rows, values = [], {}
@@ -308,7 +308,7 @@ def _f10() -> Experiment:
 
 
 def _crossing(speed: Callable[[float], float], wanted: float) -> float:
-    """The density up to which ``speed``, which falls with it, reaches ``wanted``; 0 if it never does."""
+    """The density up to which ``speed``, which decreases with it, reaches ``wanted``; 0 if it never does."""
     low, high = 0.0, 1.0
     if speed(high) >= wanted:
         return high
@@ -334,4 +334,4 @@ _MEASURED = {
     "F9": "`python benchmarks/sparse measure`, `compact` and `bench --densities` measure it, "
           "subbyte.sparse.read_software(FILE, ...) reads the records",
 }  # fmt: skip
-"""What kernels on a GPU do, and where that comes from."""
+"""What kernels on a GPU do, and the sources for it."""

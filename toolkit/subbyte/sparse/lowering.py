@@ -1,4 +1,4 @@
-"""How sparse im2col makes columns of the lowered matrix from one image row: what a stepper shows of ``rows``."""
+"""How sparse im2col builds columns of the lowered matrix from one image row: the data of the stepper for ``rows``."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as parse_workload
 
 WIDEST = 32
-"""Pixels of a row with its padding that one picture holds."""
+"""Most pixels of a padded row that fit into one picture."""
 MOST_OFFSETS = 49
 
 
 @dataclass(frozen=True)
 class LoweredColumn:
-    """One offset (r, s) of one output row: where its bits and values come from. Bits are texts of 0 and 1."""
+    """One offset (r, s) of one output row: where its bits and values come from. Bits are strings of 0 and 1."""
 
     r: int
     s: int
@@ -31,9 +31,9 @@ class LoweredColumn:
     """Image row that it reads; outside the image where ``inside`` is False."""
     inside: bool
     phase: int
-    """Which pixels: those whose number leaves this rest when divided by the stride."""
+    """Which pixels: those whose index modulo the stride is this."""
     shift: int
-    """Bits that the phase's word is shifted to the right; to the left where negative."""
+    """Number of bits by which the phase's word is shifted right; left if negative."""
     pixels: tuple[int, ...]
     """Values of the image row, with zeros."""
     word: str
@@ -43,20 +43,20 @@ class LoweredColumn:
     packed: tuple[int, ...]
     """Values of the row without zeros, phase by phase."""
     phase_start: int
-    """Where in ``packed`` the phase begins."""
+    """Index in ``packed`` where the phase starts."""
     first: int
-    """Where in ``packed`` the run of this column begins."""
+    """Index in ``packed`` where the run of this column starts."""
     count: int
-    """Length of the run: what POPC says of ``bits``."""
+    """Length of the run: the POPC of ``bits``."""
 
     @property
     def below(self) -> int:
-        """Bits of the phase that lie before the first one taken: popcount(word & (2^shift - 1))."""
+        """Set bits of the phase before the first one taken: popcount(word & (2^shift - 1))."""
         return self.first - self.phase_start
 
     @property
     def values(self) -> tuple[int, ...]:
-        """The column with its zeros, by output pixel, from bits and run alone."""
+        """The column with its zeros, by output pixel, reconstructed from bits and run."""
         run = iter(self.packed[self.first : self.first + self.count])
         return tuple(next(run) if bit == "1" else 0 for bit in self.bits)
 
@@ -101,10 +101,10 @@ def row_lowering(
 ) -> RowLowering:  # fmt: skip
     """The lowered columns of one output row: every offset (r, s) as mask, shift and popcount.
 
-    Without ``output_row`` the second row is taken, or the only one. ``x``: the input [N, H, W, C], int4; without it
-    random values -3 to 3 of this density. Raises InvalidInput for an image, channel or row that is not there, values of
-    another shape or type, and rows wider than 32 pixels with their padding or more than 49 offsets, which no picture
-    holds.
+    By default ``output_row`` is the second row, or the only one. ``x``: the input [N, H, W, C], int4; by default random
+    values -3 to 3 with this density. Raises InvalidInput for an image, channel or row that does not exist, values of
+    another shape or type, and padded rows wider than 32 pixels or more than 49 offsets, which would not fit into a
+    picture.
     """
     wl = parse_workload(workload)
     if wl.w + 2 * wl.pad > WIDEST or wl.r * wl.s > MOST_OFFSETS:
@@ -147,6 +147,6 @@ def _column(wl: ConvWorkload, rows: NDArray[Any], output_row: int, r: int, s: in
 
 
 def _text(words: Words, bits: int) -> str:
-    """The lowest bits of a row of words, the lowest first."""
+    """The lowest bits of a row of words, lowest bit first."""
     octets = np.ascontiguousarray(words).astype("<u4").view(np.uint8)
     return "".join(map(str, np.unpackbits(octets, bitorder="little")[:bits].tolist()))

@@ -1,4 +1,4 @@
-"""The units whose cycles are counted, as data: every parameter with the place it comes from, all replaceable."""
+"""The units whose cycles are counted, as data: every parameter with its source, all replaceable."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from subbyte.info_record import InfoRecord, Table
 from subbyte.sparse.bitmap import POSITIONS
 
 SKIPS = ("nothing", "2:4 weights", "condensed vectors", "every zero")
-"""What a unit does not multiply."""
+"""Which products a unit skips."""
 _PAPER = "Wang et al. 2021 (arXiv 2105.09564), as readers and Uni-STC (HPCA 2026) describe it"
 _V100 = "NVIDIA V100 white paper: 80 multiprocessors with 4 sub-cores, 900 GB/s, 1.53 GHz boost"
 SOURCES = {
@@ -31,7 +31,7 @@ SOURCES = {
     "value_bytes": "fp16 operands, as in the paper",
     "output_bytes": "fp32 results, as in the paper",
 }
-"""Parameter -> where its default comes from."""
+"""Parameter -> source of its default."""
 _UNITS = {
     "macs_per_cycle": "products a cycle and sub-core", "accumulator_words": "words a cycle", "per_k": "cycles",
     "gigabytes_per_second": "GB/s", "gigahertz": "GHz", "value_bytes": "bytes", "output_bytes": "bytes",
@@ -40,7 +40,7 @@ _UNITS = {
 
 @dataclass(frozen=True)
 class Machine(InfoRecord):
-    """One unit: what it skips, and what each step costs. Change a parameter with :meth:`but`.
+    """One unit: what it skips, and what each step costs. Change parameters with :meth:`but`.
 
     Raises InvalidInput for a parameter that is not a positive number (``per_k`` may be 0) or a group that does not
     divide 32.
@@ -79,7 +79,7 @@ class Machine(InfoRecord):
                 raise InvalidInput(f"machine {name}={getattr(self, name)}: must divide {POSITIONS}")
 
     def but(self, **parameters: Any) -> Machine:
-        """This unit with other parameters. Raises InvalidInput for an unknown one or a wrong value."""
+        """This unit with other parameters. Raises InvalidInput for an unknown parameter or a wrong value."""
         for name in parameters:
             if name not in SOURCES:
                 raise InvalidInput(f"machine parameter {name!r}: {did_you_mean(name, SOURCES)}")
@@ -87,12 +87,12 @@ class Machine(InfoRecord):
 
     @property
     def units(self) -> int:
-        """Sub-cores of the device."""
+        """Number of sub-cores in the device."""
         return self.multiprocessors * self.sub_cores
 
     @property
     def bytes_per_cycle(self) -> float:
-        """Bytes that the memory of the whole device moves in one cycle."""
+        """Bytes per cycle that the memory of the whole device moves."""
         return self.gigabytes_per_second / self.gigahertz
 
     @property
@@ -102,17 +102,17 @@ class Machine(InfoRecord):
 
     @property
     def inner_k(self) -> float:
-        """The same on an inner-product core of as many products a cycle: 8."""
+        """The same on an inner-product core with as many products per cycle: 8."""
         return POSITIONS * POSITIONS / self.macs_per_cycle
 
     def title(self) -> str:
-        """One line: what it skips and what a dense k costs."""
+        """One line: what it skips, and what a dense k costs."""
         return (
             f"machine {self.name}: skips {self.skips}; {self.dense_k:.3f} cycles for a dense k of a 32 x 32 warp tile"
         )
 
     def table(self) -> Table:
-        """One row for each parameter, with its source; a changed one is the user's."""
+        """One row for each parameter, with its source; a changed one is marked as the user's."""
         own = MACHINES.get(self.name)
         rows = []
         for field in fields(self):
@@ -126,21 +126,21 @@ class Machine(InfoRecord):
 
 @dataclass(frozen=True, eq=False)
 class CostTables:
-    """Cycles of one k of a warp tile by non-zeros of A and B, each [33, 33]."""
+    """Cycles of one k of a warp tile by the non-zeros of A and B, each [33, 33]."""
 
     issue: NDArray[np.float64]
-    """Of the multipliers."""
+    """Cycles of the multipliers."""
     merge: NDArray[np.float64]
-    """Of the accumulators' buffer."""
+    """Cycles of the accumulators' buffer."""
     cost: NDArray[np.float64]
-    """What the k takes: the larger of the two, and what every k takes besides."""
+    """Cycles of the k: the larger of the two, plus the overhead of every k."""
     useful: NDArray[np.float64]
-    """Products of two non-zeros over what the multipliers could do in these cycles, 0 to 1."""
+    """Products of two non-zeros divided by the products that the multipliers could compute in these cycles, 0 to 1."""
 
 
 @cache
 def cost_tables(machine: Machine) -> CostTables:
-    """The tables of a unit. A 2:4 unit is given here weights that fit; 32 x 32 is the warp tile."""
+    """The tables of a unit. A 2:4 unit is assumed to get weights that fit; the warp tile is 32 x 32."""
     a, b = np.arange(POSITIONS + 1.0)[:, None], np.arange(POSITIONS + 1.0)[None]
     zeros = np.zeros((POSITIONS + 1, POSITIONS + 1))
     if machine.skips == "condensed vectors":
@@ -172,7 +172,7 @@ zeros."""
 
 
 def machine(given: str | Machine) -> Machine:
-    """The unit of this name; a Machine is returned as it is. Raises InvalidInput with the closest names."""
+    """The unit with this name; a Machine is returned as it is. Raises InvalidInput with the closest names."""
     if isinstance(given, Machine):
         return given
     found = MACHINES.get(str(given).strip().lower())

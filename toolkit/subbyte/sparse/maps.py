@@ -1,4 +1,4 @@
-"""A surface of speed-ups with what lies on it: layers by their densities, lines of software that exists."""
+"""A surface of speed-ups with layers placed on it by their densities, and break-even lines of existing software."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ OVER = {
     "compute": "the same unit dense, compute alone",
     "compute_dense_core": "the dense core, compute alone",
 }
-"""What the speed-ups of a surface are over, by the field that holds them."""
+"""The baseline of a surface's speed-ups, by the field that holds them."""
 
 
 @dataclass(frozen=True)
 class LayerDot:
-    """One layer by its densities, with its own speed-ups in total (dual, implicit im2col)."""
+    """One layer, placed by its densities, with its own total speed-ups (dual, implicit im2col)."""
 
     name: str
     activations: float
@@ -37,13 +37,13 @@ class LayerDot:
 
 @dataclass(frozen=True)
 class BreakEven:
-    """Where a path of software on a GPU that exists takes as long as dense: below the line it is faster."""
+    """Where a software path on an existing GPU takes as long as dense: below the line it is faster."""
 
     path: str
     points: tuple[tuple[float, float], ...]
     """Densities of activations and weights."""
     source: str
-    """The measurement that it is from."""
+    """The measurement that it comes from."""
 
     def __post_init__(self) -> None:
         if not self.points or not self.source:
@@ -55,7 +55,7 @@ class BreakEven:
 
 @dataclass(frozen=True)
 class SpeedMap(InfoRecord):
-    """A surface, layers on it, and break-even lines where a record gives them. Speed-ups are a model in cycles."""
+    """A surface, layers on it, and break-even lines if a record has them. Speed-ups are a model in cycles."""
 
     surface: Surface
     layers: tuple[LayerDot, ...]
@@ -64,17 +64,18 @@ class SpeedMap(InfoRecord):
     breakevens: tuple[BreakEven, ...]
 
     def grid(self, over: str) -> tuple[tuple[float, ...], ...]:
-        """Speed-ups [activations][weights] over one of :data:`OVER`. Raises InvalidInput for another."""
+        """Speed-ups [activations][weights] over one of :data:`OVER`. Raises InvalidInput for another baseline."""
         if over not in OVER:
             raise InvalidInput(f"over {over!r}: {did_you_mean(over, OVER)}")
         found: tuple[tuple[float, ...], ...] = getattr(self.surface, over)
         return found
 
     def contour(self, over: str, level: float) -> tuple[tuple[float, float], ...]:
-        """Where the speed-up is ``level``: pairs of densities (activations, weights), the densest activations first.
+        """Where the speed-up equals ``level``: pairs of densities (activations, weights), the densest activations
+        first.
 
-        Looked for along every row and every column of the grid; between two of its points the logarithm of the speed-up
-        is taken to be a straight line.
+        Searched along every row and every column of the grid; between two grid points the logarithm of the speed-up is
+        interpolated linearly.
         """
         where, grid = self.surface, self.grid(over)
         found = [
@@ -87,7 +88,7 @@ class SpeedMap(InfoRecord):
         return tuple(sorted(set(found), key=lambda pair: (pair[1] - pair[0], pair)))
 
     def title(self) -> str:
-        """One line: the surface's, and how many layers."""
+        """One line: the surface's title, and the number of layers."""
         return f"{self.surface.title()}; {len(self.layers)} layers on it"
 
     def table(self) -> Table:
@@ -101,7 +102,7 @@ class SpeedMap(InfoRecord):
 
 
 def _crossing(axis: Sequence[float], speedups: Sequence[float], level: float) -> list[float]:
-    """The density at which speed-ups, which fall with it, come down to ``level``; empty where they do not."""
+    """The density at which speed-ups, which decrease with it, reach ``level``; empty if they do not."""
     for (left, high), (right, low) in pairwise(zip(axis, speedups, strict=True)):
         if high >= level > low:
             return [left + math.log(high / level) / math.log(high / low) * (right - left)]
@@ -112,10 +113,11 @@ def speed_map(
     of: str | Shape | Surface = "gemm1024", layers: str | NetworkCycles | None = None, *,
     breakevens: Iterable[BreakEven] = (), **options: Any,
 ) -> SpeedMap:  # fmt: skip
-    """A surface of a layer (``options`` are those of :func:`subbyte.sparse.surface`) or a ready one, and its layers.
+    """A surface of a layer (``options`` are those of :func:`subbyte.sparse.surface`) or an existing one, with layers on
+    it.
 
-    ``layers``: what :func:`subbyte.sparse.network` gave, or the name of a network with assumed densities; none without
-    it. ``breakevens``: measured lines. Raises InvalidInput for anything else.
+    ``layers``: a result of :func:`subbyte.sparse.network`, or the name of a network with assumed densities; by default
+    none. ``breakevens``: measured lines. Raises InvalidInput for anything else.
     """
     if isinstance(of, Surface) and options:
         raise InvalidInput(f"{', '.join(options)}: a ready surface has its own; give the name of a layer with these")
@@ -139,6 +141,6 @@ def speed_map(
 
 
 def _sources(cycles: NetworkCycles) -> str:
-    """Where densities come from, each once."""
+    """The sources of the densities, each once."""
     said: Sequence[str] = [one.source for layer in cycles.layers for one in (layer.activations, layer.weights)]
     return "; ".join(dict.fromkeys(said))

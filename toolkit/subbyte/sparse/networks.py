@@ -17,7 +17,7 @@ from subbyte.sparse.shapes import NetworkLayer, network_layers
 from subbyte.sparse.simulation import OperandSummary, product_of, references
 
 DEFAULTS = {"convolutional": (0.45, 0.2), "bert": (1.0, 0.2), "lstm": (1.0, 0.2)}
-"""Densities of activations and weights when none are given. Assumed: the papers' own are not published in numbers."""
+"""Default densities of activations and weights. They are assumed: the papers do not publish theirs as numbers."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,11 @@ class LayerCycles:
     cycles: Mapping[str, Mapping[str, float]]
     """Total cycles of one occurrence, by mode and im2col."""
     dense_core: Mapping[str, float]
-    """The same of the inner-product core, by im2col."""
+    """The same for the inner-product core, by im2col."""
     sparse24: Mapping[str, float]
     """The same with weights pruned to 2:4."""
     weights_side: str
-    """In dual mode with implicit im2col."""
+    """The bound in dual mode with implicit im2col."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,13 @@ class NetworkCycles(InfoRecord):
     layers: tuple[LayerCycles, ...]
 
     def total(self, mode: str, im2col: str = "implicit") -> float:
-        """Cycles of all layers, each as often as it occurs. Raises InvalidInput for an unknown mode or im2col."""
+        """Cycles of all layers, multiplied by their occurrences. Raises InvalidInput for an unknown mode or im2col."""
         checked(mode, im2col, "auto")
         return sum(layer.count * layer.cycles[mode][im2col] for layer in self.layers)
 
     def speedup(self, mode: str, im2col: str = "implicit", over: str = "same_unit") -> float:
-        """Of the network, over ``same_unit`` (dense), ``dense_core`` or ``sparse24``, all with the same im2col."""
+        """Speed-up of the network over ``same_unit`` (dense), ``dense_core`` or ``sparse24``, all with the same
+        im2col."""
         if over == "same_unit":
             return self.total("dense", im2col) / self.total(mode, im2col)
         if over not in ("dense_core", "sparse24"):
@@ -62,7 +63,7 @@ class NetworkCycles(InfoRecord):
         return base / self.total(mode, im2col)
 
     def title(self) -> str:
-        """One line: the network's speed-up in dual mode over both dense references."""
+        """One line: the network's speed-up in dual mode over both dense baselines."""
         own, core = self.speedup("dual"), self.speedup("dual", over="dense_core")
         return (
             f"{self.network} on {self.machine.name}, dual, implicit im2col: {own:.3f} times the same unit dense, "
@@ -124,7 +125,7 @@ def network(
 ) -> NetworkCycles:  # fmt: skip
     """Every distinct layer of ``vgg16@8``, ``resnet18``, ``resnet50``, ``alexnet``, ``maskrcnn``, ``bert`` or ``lstm``.
 
-    ``activations`` and ``weights``: a density or source for all layers; the picture that enters the first one has no
+    ``activations`` and ``weights``: a density or source for all layers; the image that enters the first layer has no
     zeros. ``profile``: both at once, ``photos+magnitude80``, or an ``.npz`` with arrays ``LAYER.activations`` and
     ``LAYER.weights`` (masks or tensors; LAYER as in ``resnet50.stage2``) for some layers; the others keep the
     densities. Raises InvalidInput for unknown names, wrong shapes, and a profile that names no layer.

@@ -1,4 +1,5 @@
-"""Non-zeros of whole layers: masks from their sources, lowered and counted by 32, as bytes; nothing of size M x K."""
+"""Non-zeros of whole layers: masks from their sources, lowered and counted by 32, as bytes; no array of size M x K is
+built."""
 
 from __future__ import annotations
 
@@ -19,28 +20,29 @@ from subbyte.sparse.shapes import Shape, is_product, sizes
 from subbyte.workload import ConvWorkload
 
 LARGEST_COUNTS = 1 << 28
-"""Bytes of counts, and elements of a tensor, that one layer may have."""
+"""Most bytes of counts, and elements of a tensor, for one layer."""
 
 
 @dataclass(frozen=True, eq=False)
 class Operand:
-    """One side of a (lowered) matrix product as the unit meets it."""
+    """One side of a (lowered) matrix product as the unit sees it."""
 
     depth: int
     tiles: int
     counts: Counts8 | None
-    """uint8 [k, tiles]; None without zeros: every count is 32, tiles at the edge are filled up as in dense mode."""
+    """uint8 [k, tiles]; None if there are no zeros: every count is 32, and tiles at the edge are padded as in dense
+    mode."""
     nonzeros: int
-    """In the tensor as it lies in memory."""
+    """Non-zeros of the tensor as it is in memory."""
     elements: int
     lowered_nonzeros: int
-    """In the matrix that is multiplied; of weights the same."""
+    """Non-zeros of the matrix that is multiplied; the same for weights."""
     lowered_elements: int
     label: str
     fits_24: bool = False
-    """Of weights: whether at most two of four neighbouring channels are set."""
+    """For weights: whether at most two of four neighbouring channels are set."""
     misfit: str = ""
-    """Otherwise where they are not."""
+    """If not, where the first violation is."""
 
     @property
     def density(self) -> float:
@@ -57,7 +59,8 @@ class Operand:
         return found
 
     def dense(self) -> Operand:
-        """The same operand processed dense: zeros, padding and the edge of the last tile are multiplied like values."""
+        """The same operand processed as dense: zeros, padding and the edge of the last tile are multiplied like
+        values."""
         return Operand(
             self.depth, self.tiles, None, self.elements, self.elements, self.lowered_elements, self.lowered_elements,
             "dense", False, "dense weights",
@@ -67,8 +70,8 @@ class Operand:
 def activations_of(shape: Shape, given: Any, seed: int = 0) -> Operand:
     """The activations of a layer: a source (see :mod:`subbyte.sparse.patterns`), or an array of masks or values.
 
-    An array has the tensor's shape: [N, H, W, C], or [M, K] of a matrix product. Raises InvalidInput for a wrong source
-    or shape and for a layer that is too large.
+    An array has the tensor's shape: [N, H, W, C], or [M, K] for a matrix product. Raises InvalidInput for a wrong
+    source or shape and for a layer that is too large.
     """
     seed = seed_of(seed)
     m, _, k = sizes(shape)
@@ -88,7 +91,7 @@ def activations_of(shape: Shape, given: Any, seed: int = 0) -> Operand:
         mask = np.zeros(0, bool) if found.kind == "dense" else _activation_mask(view, found, seed)
     lowered = m * k
     nonzeros = int(np.count_nonzero(mask)) if mask.size else elements
-    if nonzeros == elements:  # nothing to skip: not encoded, and padding is multiplied as a dense unit does
+    if nonzeros == elements:  # nothing to skip: not encoded, and padding is multiplied as in a dense unit
         tiles = -(-m // POSITIONS)
         return Operand(k, tiles, None, elements, elements, lowered, lowered, label)
     counts = lowered_counts(view, mask)
@@ -97,7 +100,7 @@ def activations_of(shape: Shape, given: Any, seed: int = 0) -> Operand:
 
 
 def weights_of(shape: Shape, given: Any, seed: int = 0) -> Operand:
-    """The weights of a layer, from a source or from an array [K, R, S, C] ([K, N] of a matrix product)."""
+    """The weights of a layer, from a source or from an array [K, R, S, C] ([K, N] for a matrix product)."""
     seed = seed_of(seed)
     _, n, k = sizes(shape)
     offsets, channels = shape.r * shape.s, shape.c
@@ -126,9 +129,9 @@ def weights_of(shape: Shape, given: Any, seed: int = 0) -> Operand:
 
 
 def lowered_counts(view: ConvWorkload, mask: NDArray[np.bool_]) -> Counts8:
-    """Non-zeros of each lowered column by 32 output pixels, uint8 [R*S*C, tiles], from a mask [C, N, H, W].
+    """Non-zeros of each lowered column per 32 output pixels, uint8 [R*S*C, tiles], from a mask [C, N, H, W].
 
-    Images are taken in groups whose pixels fill whole tiles; padding has no bits.
+    Images are processed in groups whose pixels fill whole tiles; padding has no bits.
     """
     pixels = view.p * view.q
     together = POSITIONS // math.gcd(pixels, POSITIONS)
@@ -150,14 +153,14 @@ def lowered_counts(view: ConvWorkload, mask: NDArray[np.bool_]) -> Counts8:
 
 
 def _counted(mask: NDArray[np.bool_]) -> Counts8:
-    """[k, positions] to non-zeros by 32 positions, uint8 [k, tiles]."""
+    """[k, positions] to non-zeros per 32 positions, uint8 [k, tiles]."""
     short = -mask.shape[1] % POSITIONS
     padded = np.pad(mask, ((0, 0), (0, short))) if short else mask
     return np.asarray(np.bitwise_count(packed_words(np.ascontiguousarray(padded))), np.uint8)
 
 
 def _activation_mask(view: ConvWorkload, found: Source, seed: int) -> NDArray[np.bool_]:
-    """[C, N, H, W], image by image; only dead channels are the same ones in every image."""
+    """[C, N, H, W], image by image; only dead channels are the same in every image."""
     mask = np.empty((view.c, view.n, view.h, view.w), bool)
     for image in range(view.n):
         if found.kind == "photos":
@@ -187,7 +190,7 @@ def _nonzero(values: NDArray[Any], name: str) -> NDArray[np.bool_]:
 
 
 def _misfit(mask: NDArray[np.bool_]) -> str:
-    """Why weights [R*S, C, K] do not fit 2:4; "" when they do. Channels beyond the last whole group count as zeros."""
+    """Why weights [R*S, C, K] do not fit 2:4; "" if they do. Channels beyond the last whole group count as zeros."""
     offsets, channels, filters = mask.shape
     filled = np.pad(mask, ((0, 0), (0, -channels % 4), (0, 0))) if channels % 4 else mask
     kept = filled.view(np.uint8).reshape(offsets, -1, 4, filters).sum(2, dtype=np.uint8)

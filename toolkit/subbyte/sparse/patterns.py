@@ -1,8 +1,9 @@
-"""Where zeros come from: seeded generators, pruning, and the words that name them.
+"""Where zeros come from: seeded generators, pruning, and the names that select them.
 
 A source is written as text: a density (``0.45``, independent zeros), ``kind:density`` such as ``runs:0.45``, ``2:4`` or
-any N:M and ``magnitude80`` (80 % of the smallest weights pruned) for weights, ``photos`` for activations, ``dense``. A
-numpy array is the user's mask or tensor. Generated masks of one seed are nested: a lower density keeps a subset.
+any N:M and ``magnitude80`` (the smallest 80 % of the weights pruned) for weights, ``photos`` for activations,
+``dense``. A numpy array is the user's mask or tensor. Generated masks with the same seed are nested: a lower density
+keeps a subset.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ ACTIVATION_GROUPS: dict[str, tuple[int, ...]] = {
     "iid": (1, 1, 1, 1), "runs": (1, 1, 1, 8), "rows": (1, 1, 1, 0), "channels": (8, 1, 1, 1), "blocks": (8, 1, 4, 4),
     "dead": (1, 0, 0, 0),
 }  # fmt: skip
-"""Kind -> elements of [C, N, H, W] that are zero together; 0 is the whole axis (``dead``: channels, the same ones in
+"""Kind -> elements of [C, N, H, W] that become zero together; 0 is the whole axis (``dead``: channels, the same in
 every image)."""
 WEIGHT_GROUPS: dict[str, tuple[int, ...]] = {
     "iid": (1, 1, 1), "runs": (1, 1, 8), "channels": (1, 8, 1), "blocks": (1, 32, 32), "dead": (0, 1, 0),
     "filters": (0, 0, 1),
 }  # fmt: skip
-"""Kind -> elements of [R*S, C, K] that are zero together; ``dead``: input channels, ``filters``: output channels."""
+"""Kind -> elements of [R*S, C, K] that become zero together; ``dead``: input channels, ``filters``: output channels."""
 _DRAWS = 1 << 16
 _TOGETHER = 1 << 20
-"""Elements that are drawn at once."""
+"""Elements that are drawn at a time."""
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]{1,3})?", re.IGNORECASE)
 _N_OF_M = re.compile(r"(\d{1,3}):(\d{1,3})")
 _MAGNITUDE = re.compile(r"magnitude(\d{1,2}(?:\.\d+)?)")
@@ -47,9 +48,9 @@ class Source:
     kind: str
     """A generator, ``n:m``, ``magnitude``, ``photos``, ``dense`` or ``given``."""
     density: float | None
-    """Non-zeros wanted; None where the data decide."""
+    """Wanted density of non-zeros; None if the data determine it."""
     label: str
-    """What it is and whether it is synthetic, real or the user's; shown beside every number."""
+    """What it is, and whether it is synthetic, real or the user's; shown beside every number."""
     group: tuple[int, int] = (0, 0)
     """N and M of N:M."""
 
@@ -58,7 +59,7 @@ DENSE = Source("dense", 1.0, "dense")
 
 
 def density_of(value: object, name: str = "density") -> float:
-    """A density as number. Raises InvalidInput outside 0 to 1."""
+    """A density as a number. Raises InvalidInput outside 0 to 1."""
     number = None
     if (isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)) or (
         isinstance(value, str) and _NUMBER.fullmatch(value.strip())
@@ -70,14 +71,14 @@ def density_of(value: object, name: str = "density") -> float:
 
 
 def seed_of(value: object) -> int:
-    """A seed. Raises InvalidInput unless it is a whole number of at least 0."""
+    """A seed. Raises InvalidInput unless it is an integer of at least 0."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
         raise InvalidInput(f"seed {value!r}: expected a whole number, 0 or more")
     return int(value)
 
 
 def source(given: object, role: str) -> Source:
-    """The source that a number or text names, for ``activations`` or ``weights``. Raises InvalidInput."""
+    """The source that a number or text selects, for ``activations`` or ``weights``. Raises InvalidInput."""
     groups = ACTIVATION_GROUPS if role == "activations" else WEIGHT_GROUPS
     if isinstance(given, Source):
         return given
@@ -126,7 +127,7 @@ def n_of_m(text: str) -> tuple[int, int]:
 def grouped_mask(
     shape: Sequence[int], group: Sequence[int], density: float, rng: np.random.Generator
 ) -> NDArray[np.bool_]:
-    """A mask in which groups of elements are zero together; one uniform draw of 16 bits for each group."""
+    """A mask in which groups of elements become zero together, with one uniform 16-bit draw per group."""
     sizes = [size if part == 0 else part for size, part in zip(shape, group, strict=True)]
     few = [math.ceil(size / part) for size, part in zip(shape, sizes, strict=True)]
     draws = rng.integers(0, _DRAWS, few, dtype=np.uint16)
@@ -141,8 +142,8 @@ def grouped_mask(
 def random_matrix(shape: Sequence[int], density: float, kind: str = "int4", seed: int = 0) -> NDArray[Any]:
     """Random values of a kind (int4, int8: int8 array; fp16: float16), zero except with probability ``density``.
 
-    Raises InvalidInput for a density outside 0 to 1, an unknown kind, a size below 1 or more elements than a matrix
-    that is encoded may have.
+    Raises InvalidInput for a density outside 0 to 1, an unknown kind, a size below 1, or more elements than an encoded
+    matrix may have.
     """
     wanted = density_of(density)
     if kind not in BITS:
@@ -164,19 +165,20 @@ def random_matrix(shape: Sequence[int], density: float, kind: str = "int4", seed
         )
     low, high = RANGES[kind]
     found = np.empty(mask.size, np.int8)
-    for part in _parts(mask.size):  # one value fewer than the range has: what is not negative moves up by one
+    for part in _parts(mask.size):  # one value fewer than the range has: non-negative values move up by one
         values = rng.integers(low, high, part.stop - part.start)
         found[part] = np.where(mask[part], values + (values >= 0), 0)
     return found.reshape(shape)
 
 
 def _parts(size: int) -> Iterator[slice]:
-    """Parts of so many elements: numbers of eight bytes for all of them at once would be slower to get than to draw."""
+    """Parts of this many elements: allocating the eight-byte numbers for all at once would take longer than drawing
+    them."""
     return (slice(first, min(first + _TOGETHER, size)) for first in range(0, size, _TOGETHER))
 
 
 def weight_mask(filters: int, offsets: int, channels: int, given: Source, seed: int) -> NDArray[np.bool_]:
-    """The mask [R*S, C, K] of generated weights. Non-zeros of N:M lie among neighbouring channels."""
+    """The mask [R*S, C, K] of generated weights. The groups of N:M are neighbouring channels."""
     rng = np.random.default_rng((seed, 1))
     shape = (offsets, channels, filters)
     if given.kind == "n:m":
@@ -206,11 +208,12 @@ def prune_mask(weights: NDArray[Any], density: float) -> NDArray[np.bool_]:
 def prune(weights: NDArray[Any], how: str, order: Sequence[int] | None = None) -> NDArray[Any]:
     """The weights with the smallest magnitudes set to zero.
 
-    ``how``: ``magnitude80`` (80 % of the whole array), ``2:4``, any N:M (of M neighbours along the last axis the N
-    largest stay), or ``blocks:0.25``: of [K, ..., C] that share, in whole hundredths, of the blocks of 64 filters x 32
-    channels of one tap stay, those with the largest sums of squares, of each 64 filters as many as of any others or
-    one more. ``order`` of N:M lists the channels as a kernel's K has them side by side; without it, as they stand.
-    Raises InvalidInput for another pruning, a last axis that M does not divide, an order that is no permutation.
+    ``how``: ``magnitude80`` (80 % of the whole array); ``2:4`` or any N:M (of M neighbours along the last axis, the N
+    largest stay); or ``blocks:0.25``: that share (in whole hundredths) of the blocks of 64 filters x 32 channels of one
+    tap of [K, ..., C] stays, those with the largest sums of squares, where the numbers kept differ by at most one
+    between groups of 64 filters. ``order``, for N:M, lists the channels in the order in which they are adjacent along a
+    kernel's K; by default as they are. Raises InvalidInput for another pruning, a last axis that M does not divide, or
+    an order that is not a permutation.
     """
     _check_weights(weights)
     text = str(how).strip().lower()
@@ -247,8 +250,9 @@ def check_nm(weights: NDArray[Any], how: str = "2:4", order: Sequence[int] | Non
 
 
 def check_live_blocks(weights: NDArray[Any], how: str) -> None:
-    """Raise InvalidInput unless of the blocks of 64 filters x 32 channels of one tap of ``weights`` [K, ..., C] at most
-    the share of ``how``, such as ``blocks:0.25``, has values other than 0; it names the first block too many."""
+    """Raise InvalidInput unless at most the share in ``how``, such as ``blocks:0.25``, of the blocks of 64 filters x 32
+    channels of one tap of ``weights`` [K, ..., C] has values other than 0; the message names the first block too
+    many."""
     _check_weights(weights)
     text = str(how).strip().lower()
     if not text.startswith(BLOCKS):

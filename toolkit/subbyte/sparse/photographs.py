@@ -1,4 +1,5 @@
-"""ReLU maps of photographs: real pixels through random filters. The photographs are those in scikit-learn's wheel."""
+"""ReLU maps of photographs: real pixels passed through random filters. The photographs are those in scikit-learn's
+wheel."""
 
 from __future__ import annotations
 
@@ -15,12 +16,12 @@ PICTURES = ("china.jpg", "flower.jpg")
 DEPTHS = (1, 2, 3)
 _WIDTHS = (32, 32, 64)
 _SHIFT = 0.3
-"""Subtracted behind the normalization, in standard deviations: 0.3 leaves 0.23 to 0.33 of the values above zero."""
+"""Subtracted after the normalization, in standard deviations: 0.3 leaves 0.23 to 0.33 of the values above zero."""
 
 
 @cache
 def feature_maps(picture: int, depth: int) -> NDArray[np.float32]:
-    """Values before the ReLU of layer ``depth`` [H, W, channels]: 3x3 filters without mean, normalized by channel.
+    """Values before the ReLU of layer ``depth`` [H, W, channels]: zero-mean 3x3 filters, normalized by channel.
 
     Raises MissingDependency without scikit-learn and Pillow.
     """
@@ -42,7 +43,7 @@ def feature_maps(picture: int, depth: int) -> NDArray[np.float32]:
 
 
 def relu_mask(image: int, channels: int, height: int, width: int, seed: int) -> NDArray[np.bool_]:
-    """A mask [C, H, W]: the map nearest in size, cut or repeated by mirroring, mixed into as many channels."""
+    """A mask [C, H, W]: the map nearest in size, cropped or extended by mirroring, mixed into this many channels."""
     depth = 1 if max(height, width) > 150 else 2 if max(height, width) > 70 else 3
     maps = feature_maps(image % 2, depth)
     rng = np.random.default_rng((seed, image, channels))
@@ -59,7 +60,7 @@ def relu_mask(image: int, channels: int, height: int, width: int, seed: int) -> 
 
 @cache
 def _pictures() -> tuple[NDArray[np.uint8], ...]:
-    # Read as files: importing scikit-learn itself takes seconds.
+    # Read directly as files: importing scikit-learn itself takes seconds.
     spec = find_spec("sklearn")
     folder = Path(spec.origin).parent / "datasets" / "images" if spec is not None and spec.origin else Path("missing")
     try:

@@ -12,9 +12,9 @@ from subbyte.sparse.bitmap import POSITIONS, SLICE, TwoLevelBitmap, positions_of
 from subbyte.sparse.trace import OHMMA_COLUMNS, OHMMA_DENSE, OHMMA_ROWS, REASONS, Counts, Step
 
 LARGEST_TRACE = 1 << 15
-"""k of pairs of tiles that a trace may have; at density 1 each gives 19 steps."""
+"""Most k of pairs of tiles in a trace; at density 1 each gives 19 steps."""
 LARGEST_WORK = 1 << 32
-"""Products of two non-zeros that are computed one by one."""
+"""Most products of two non-zeros that are computed one by one."""
 SUMS = {
     "int4": "exact int32 sums",
     "int8": "exact int32 sums",
@@ -23,7 +23,7 @@ SUMS = {
 
 
 class SparseProduct(NamedTuple):
-    """The product and what was issued for it."""
+    """The product, and the instructions issued for it."""
 
     c: NDArray[Any]
     """[M, N], int32 for int4 and int8, float32 for fp16."""
@@ -33,11 +33,11 @@ class SparseProduct(NamedTuple):
 def spgemm(a: TwoLevelBitmap, b: TwoLevelBitmap, trace: bool = False) -> SparseProduct:
     """The product of A, encoded along columns, and B, encoded along rows, with the instructions counted.
 
-    int4 and int8 give exact int32 sums. fp16 gives float32 sums: each product is exact, and for each accumulator they
-    are added in the order of k with one rounding each; Tensor Cores that exist add several at once and round otherwise.
-    ``trace`` keeps every instruction and every skipped one with its reason; the trace of a 32 x 32 x 64 product takes
-    milliseconds. Raises InvalidInput when the operands do not fit, an int32 sum could overflow, or the product or the
-    trace is too large, with the size that fits.
+    int4 and int8 give exact int32 sums. fp16 gives float32 sums: each product is exact, and the products of an
+    accumulator are added in the order of k with one rounding each; existing Tensor Cores add several at once and round
+    differently. ``trace`` records every instruction, and every skipped one with the reason; tracing a 32 x 32 x 64
+    product takes milliseconds. Raises InvalidInput when the operands do not fit, an int32 sum could overflow, or the
+    product or the trace is too large, with the size that fits.
     """
     for name, one, side in (("a", a, "columns"), ("b", b, "rows")):
         if not isinstance(one, TwoLevelBitmap):
@@ -57,7 +57,7 @@ def spgemm(a: TwoLevelBitmap, b: TwoLevelBitmap, trace: bool = False) -> SparseP
 
 
 def count(a: TwoLevelBitmap, b: TwoLevelBitmap, trace: tuple[Step, ...] | None = None) -> Counts:
-    """What the product of the two issues, in closed form: nothing is multiplied."""
+    """The instructions that the product of the two issues, in closed form: nothing is multiplied."""
     live_a, live_b = (np.repeat(one.level1, SLICE, axis=1)[:, : one.depth] for one in (a, b))
     set_a, set_b = a.counts > 0, b.counts > 0
     groups_a = -(-a.counts.astype(np.int64) // OHMMA_ROWS)
@@ -115,7 +115,7 @@ def _check_size(a: TwoLevelBitmap, b: TwoLevelBitmap, trace: bool) -> None:
 
 
 def _product(a: TwoLevelBitmap, b: TwoLevelBitmap) -> NDArray[Any]:
-    """Condense, multiply, gather, add, scatter: each k of a row of tiles at once for all column tiles."""
+    """Condense, multiply, gather, add, scatter: each k of a row of tiles for all column tiles at once."""
     dtype = np.float32 if a.kind == "fp16" else np.int32
     sums = np.zeros((a.tiles * POSITIONS, b.tiles * POSITIONS), dtype)
     left, right = a.values.astype(dtype), b.values.astype(dtype)

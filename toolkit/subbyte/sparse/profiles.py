@@ -1,4 +1,4 @@
-"""How sparse given data are: densities and runs, beside independent zeros of the same density."""
+"""How sparse given data are: densities and runs, compared with independent zeros of the same density."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from subbyte.sparse.photographs import DEPTHS, PICTURES
 from subbyte.sparse.photographs import profile as photograph
 
 LARGEST_FILE = 1 << 30
-"""Bytes of the arrays of a profile, unpacked."""
+"""Most bytes in the arrays of a profile, unpacked."""
 TILE_PIXELS, TILE_CHANNELS = 224, 32
-"""What a block of the dense kernels multiplies of the activations at a time."""
+"""The tile of activations that a block of the dense kernels multiplies at a time."""
 TRAINED = "digits.w1a2"
-"""The network of few bits whose activations have zeros, as those behind a ReLU do."""
+"""The few-bit network whose activations have zeros, like those after a ReLU."""
 _UNREADABLE = (
     OSError, ValueError, EOFError, MemoryError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error
 )  # fmt: skip
@@ -37,15 +37,15 @@ class Profile:
     shape: tuple[int, ...]
     density: float
     empty_runs: float
-    """Share of runs of 32 neighbours without any non-zero."""
+    """Share of runs of 32 neighbours that are all zero."""
     empty_runs_iid: float
-    """The same of independent zeros."""
+    """The same for independent zeros."""
     levels: float
-    """Mean of ceil(a / 8) / 4 over these runs: the share of OHMMA that the side of A issues."""
+    """Mean of ceil(a / 8) / 4 over these runs: the share of OHMMA issued on the side of A."""
     levels_iid: float
     empty_tiles: float = 0.0
-    """Share of tiles of 224 neighbouring pixels times 32 channels without any non-zero: what a dense kernel on today's
-    GPU would have to find to leave out a step of its activations. Smaller arrays: of as much as there is."""
+    """Share of tiles of 224 neighbouring pixels times 32 channels that are all zero: these would let a dense kernel on
+    today's GPUs skip a step of its activations. Smaller arrays: tiles of what there is."""
     empty_tiles_iid: float = 0.0
 
 
@@ -81,12 +81,12 @@ class Profiles(InfoRecord):
 
 def profile(given: str) -> Profiles:
     """Profiles of ``photos`` (ReLU maps of scikit-learn's photographs), ``digits`` (a trained network's maps of the
-    images that its training did not see), ``pruned`` (int4 weights of a network trained on digits and pruned to
-    several densities, and what its layers read) or of the arrays of an ``.npz``.
+    images not used in training), ``pruned`` (int4 weights of a network trained on digits and pruned to several
+    densities, and what its layers read) or of the arrays of an ``.npz``.
 
-    Arrays are masks or values; runs of 32 go along the last axis but one (the pixels of a row of [N, H, W, C]; images,
-    where a layer has one pixel each), of a vector along itself. Raises InvalidInput for another name, a file that
-    cannot be read or holds other things, and MissingDependency where scikit-learn or Pillow is missing.
+    Arrays are masks or values; runs of 32 go along the last axis but one (the pixels of a row of [N, H, W, C], or the
+    images if a layer has only one pixel), for a vector along the vector. Raises InvalidInput for another name and for a
+    file that cannot be read or holds something else, MissingDependency if scikit-learn or Pillow is missing.
     """
     text = str(given).strip()
     if text.lower() in ("photos", "relu-photos"):
@@ -108,8 +108,8 @@ def profile(given: str) -> Profiles:
 
 
 def _digits() -> Profiles:
-    """What the layers of the trained network of two-bit activations read: a code of 0 is what its ReLU leaves of a
-    value below the first threshold. Its weights are -1 and 1 and have no zeros."""
+    """What the layers of the trained network with two-bit activations read: code 0 is what its ReLU makes of a value
+    below the first threshold. Its weights are -1 and 1 and have no zeros."""
     from subbyte.networks.catalogue import network
     from subbyte.networks.trained import test_images
 
@@ -123,7 +123,7 @@ def _digits() -> Profiles:
 
 
 def _pruned() -> Profiles:
-    """What pruning left of really trained weights, and what their layers read of images that no training saw."""
+    """Really trained weights after pruning, and what their layers read for images not used in training."""
     from subbyte.sparse.pruned import DENSITIES, pruned_arrays
 
     source = "a small convolutional network trained on handwritten digits, pruned by magnitude, in int4 (real, small)"
@@ -133,7 +133,7 @@ def _pruned() -> Profiles:
 
 
 def load_array(file: str) -> NDArray[Any]:
-    """The array of an ``.npy``, numbers or bool. Raises InvalidInput with what is wrong with the file."""
+    """The array in an ``.npy``, numbers or bool. Raises InvalidInput saying what is wrong with the file."""
     try:
         found = np.load(file, allow_pickle=False)
     except FileNotFoundError:
@@ -150,7 +150,7 @@ def load_array(file: str) -> NDArray[Any]:
 
 
 def load_arrays(file: str) -> dict[str, NDArray[Any]]:
-    """The arrays of an ``.npz``, numbers or bool. Raises InvalidInput with what is wrong with the file."""
+    """The arrays in an ``.npz``, numbers or bool. Raises InvalidInput saying what is wrong with the file."""
     try:
         with zipfile.ZipFile(file) as packed:
             size = sum(item.file_size for item in packed.infolist())
@@ -190,7 +190,7 @@ def _one(name: str, values: NDArray[Any]) -> Profile:
 
 
 def _tiles(mask: NDArray[np.bool_], density: float) -> tuple[float, float]:
-    """Shares of tiles of a block's pixels times 32 channels that are empty: of a map, of independent zeros."""
+    """Shares of tiles of a block's pixels times 32 channels that are empty: in a map, and with independent zeros."""
     pixels = mask.reshape(-1, mask.shape[-1]) if mask.ndim > 1 else mask.reshape(-1, 1)
     rows, channels = min(TILE_PIXELS, pixels.shape[0]), min(TILE_CHANNELS, pixels.shape[1])
     whole = pixels[: pixels.shape[0] // rows * rows, : pixels.shape[1] // channels * channels]

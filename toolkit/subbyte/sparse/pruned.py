@@ -1,6 +1,6 @@
-"""A small convolutional network that was trained on handwritten digits and pruned: its int4 weights and what they read.
+"""A small convolutional network, trained on handwritten digits and pruned: its int4 weights and what they read.
 
-Trained, pruned and kept by ``benchmarks/sparse pruning``; the file holds the integers of every density alone.
+Trained, pruned and stored by ``benchmarks/sparse pruning``; the file holds only the integers for each density.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from subbyte.numerics import Requantization, reference
 from subbyte.workload import ConvWorkload, Precision
 
 TYPES = Precision.of("w4a4:signed.unsigned")
-"""int4 weights; what layers read and give behind their ReLU is uint4."""
+"""int4 weights; the layers' inputs and outputs, after their ReLU, are uint4."""
 LAYERS: Mapping[str, tuple[int, int, int, int, int, int]] = {
     "conv1": (8, 1, 32, 3, 1, 1),
     "conv2": (8, 32, 32, 3, 1, 2),
     "conv3": (4, 32, 32, 3, 1, 1),
     "linear": (4, 32, 10, 4, 0, 1),
 }
-"""Layer -> rows of its square input, channels, filters, size of a window, padding, stride."""
+"""Layer -> rows of its square input, channels, filters, kernel size, padding, stride."""
 DENSITIES = (100, 50, 25, 10)
-"""Shares of weights, in percent, that pruning leaves in each layer but the first."""
+"""Shares of weights, in percent, that pruning keeps in each layer but the first."""
 SHADES = 16
-"""Steps of an image's pixels in one of its uint4 values."""
+"""Pixel steps per uint4 step of an image."""
 
 
 def layer_of(name: str, images: int) -> ConvWorkload:
-    """A layer for so many images."""
+    """A layer for this number of images."""
     rows, c, k, window, pad, stride = LAYERS[name]
     return ConvWorkload(images, rows, rows, c, k, window, window, pad, stride, name=name, precision=TYPES)
 
@@ -57,7 +57,7 @@ class PrunedLayer:
 def walk(
     layers: tuple[PrunedLayer, ...], images: NDArray[np.uint8]
 ) -> Iterator[tuple[PrunedLayer, NDArray[np.int8], NDArray[np.int64]]]:
-    """Each layer with the values that it reads, and its sums with the bias: those of the last one are logits."""
+    """Each layer with the values that it reads, and its sums with the bias: those of the last layer are logits."""
     x = first_values(images)
     for one in layers:
         sums = reference(layer_of(one.name, len(images)), x, one.weights)
@@ -67,7 +67,7 @@ def walk(
 
 
 def accuracy(layers: tuple[PrunedLayer, ...], images: NDArray[np.uint8], labels: NDArray[np.int64]) -> float:
-    """Share of images that the integers classify as they should."""
+    """Share of images that the integer network classifies correctly."""
     *_, (_, _, logits) = walk(layers, images)
     return float((logits.reshape(len(images), -1).argmax(1) == labels).mean())
 
@@ -85,9 +85,11 @@ def pruned_layers(percent: int) -> tuple[PrunedLayer, ...]:
 
 
 def pruned_arrays(percent: int) -> dict[str, NDArray[np.int8]]:
-    """Weights [filters, R*S*C] and the values that each layer reads of the images no training saw [pixels, C], by name.
+    """Weights [filters, R*S*C], and the values that each layer reads [pixels, C] for the images not used in training,
+    by name.
 
-    Raises InvalidInput for another density, MissingDependency without scikit-learn, whose images they are."""
+    Raises InvalidInput for another density, MissingDependency without scikit-learn, which contains the images.
+    """
     given = image_set(DIGITS)
     found: dict[str, NDArray[np.int8]] = {}
     for one, x, _ in walk(pruned_layers(percent), given.images[given.test]):

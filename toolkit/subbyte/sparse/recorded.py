@@ -1,4 +1,5 @@
-"""Experiments as files: what ``subbyte sparse figures --out`` writes, with the command and the day, and reading it."""
+"""Experiments as files: writes what ``subbyte sparse figures --out`` saves, with the command and the date, and reads
+it."""
 
 from __future__ import annotations
 
@@ -17,14 +18,16 @@ SCHEMA = 1
 
 
 def write_figures(found: Figures, path: str | os.PathLike[str], command: str) -> None:
-    """Write experiments as JSON; ``command`` is what makes them again. Raises as :func:`subbyte.files.write_file`."""
+    """Write experiments as JSON; ``command`` is the command that reproduces them. Raises like
+    :func:`subbyte.files.write_file`."""
     head = {"format": FORMAT, "schema": SCHEMA, "date": datetime.now(UTC).date().isoformat(), "command": command,
             "about": "a model in cycles of a unit that no GPU has; nothing was measured"}  # fmt: skip
     write_file(path, (json.dumps({**head, **found.to_dict()}, indent=1) + "\n").encode())
 
 
 def read_figures(path: str | os.PathLike[str]) -> Figures:
-    """The experiments of a file. Raises InvalidInput for none there, BrokenRecord for another or damaged one."""
+    """The experiments in a file. Raises InvalidInput if there is no file, BrokenRecord if it is damaged or something
+    else."""
     try:
         stored = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:

@@ -1,10 +1,10 @@
 """Sparse im2col on bitmaps: a column of the lowered matrix is a shifted copy of image rows, and a shift moves bits.
 
-Outer products take the lowered matrix column by column: kernel offset (r, s) and channel c, over all output pixels.
-Of one image row that is ``(bits >> (s - pad)) & mask(Q)``, a left shift where s < pad; its values are a run of the
-packed values that begins at ``popcount(bits below s - pad)`` and is ``popcount`` of the result long (Wang et al. 2021).
-Padding adds zero bits and no values. With a stride, the pixels of each phase (x modulo stride) are encoded apart, so
-that a stride is a shift too. Rows wider than a word take several words with carry.
+Outer products use the lowered matrix column by column: kernel offset (r, s) and channel c, over all output pixels. For
+one image row that is ``(bits >> (s - pad)) & mask(Q)``, a left shift where s < pad; its values are a run of the packed
+values that starts at ``popcount(bits below s - pad)`` and whose length is the ``popcount`` of the result (Wang et al.
+2021). Padding adds zero bits and no values. With a stride, the pixels of each phase (x modulo stride) are encoded
+separately, so that a stride is a shift too. Rows wider than a word take several words with carry.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ WORD = 32
 
 @dataclass(frozen=True, eq=False)
 class RowBitmaps:
-    """Rows of pixels as bitmaps with packed values; the pixels x, x + stride, x + 2 stride, ... stand together."""
+    """Rows of pixels as bitmaps with packed values; the pixels x, x + stride, x + 2 stride, ... are stored together."""
 
     width: int
     stride: int
     words: Words
-    """uint32 [rows, stride, words]: of phase f, bit i is pixel f + i * stride."""
+    """uint32 [rows, stride, words]: in phase f, bit i is pixel f + i * stride."""
     values: NDArray[Any]
     starts: NDArray[np.int64]
-    """[rows, stride]: where in ``values`` each phase of each row begins."""
+    """[rows, stride]: index in ``values`` where each phase of each row starts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,13 +53,13 @@ class Shifted:
     words: Words
     """uint32 [rows, words]."""
     first: NDArray[np.int64]
-    """[rows]: where in ``values`` the run begins."""
+    """[rows]: index in ``values`` where the run starts."""
     count: NDArray[np.int64]
     """[rows]: its length."""
 
 
 def encode_rows(pixels: NDArray[Any], stride: int = 1) -> RowBitmaps:
-    """Rows [rows, width] as bitmaps, each phase of the stride apart."""
+    """Rows [rows, width] as bitmaps, each phase of the stride separately."""
     rows, width = pixels.shape
     wide = -(-width // (stride * WORD)) * WORD
     phases = np.pad(pixels, ((0, 0), (0, wide * stride - width))).reshape(rows, wide, stride).transpose(0, 2, 1)
@@ -81,12 +81,11 @@ def shifted(rows: RowBitmaps, offset: int, outputs: int) -> Shifted:
 
 
 def im2col(workload: ConvWorkload, x: NDArray[Any], side: str = "columns", kind: str | None = None) -> TwoLevelBitmap:
-    """The lowered matrix of an input [N, H, W, C] as two-level bitmap, made from bitmaps of the image rows.
+    """The lowered matrix of an input [N, H, W, C] as a two-level bitmap, made from bitmaps of the image rows.
 
     It is [N*P*Q, R*S*C] along ``columns``; along ``rows`` its transpose, for weights on the left. Rows run over (image,
-    output row, output column), columns over (kernel row, kernel column, channel). No element of it is expanded. Any
-    stride, padding, dilation. Raises InvalidInput for a wrong shape, dtype or value, and when it has more than 2^26
-    elements.
+    output row, output column), columns over (kernel row, kernel column, channel). It is never expanded. Any stride,
+    padding, dilation. Raises InvalidInput for a wrong shape, dtype or value, and if it has more than 2^26 elements.
     """
     if not isinstance(workload, ConvWorkload):
         raise InvalidInput(f"workload {workload!r}: expected a ConvWorkload, as subbyte.workload(NAME) gives")
@@ -107,7 +106,7 @@ def im2col(workload: ConvWorkload, x: NDArray[Any], side: str = "columns", kind:
     columns = _joined(words, wl.q)
     padded = np.zeros((-(-depth // SLICE) * SLICE, columns.shape[1]), np.uint32)
     padded[:depth] = columns
-    # The values of a column stand in the order of its bits; tile by tile they are runs of it.
+    # The values of a column are in the order of its bits; the values of each tile are a run of them.
     stream = _runs(first.ravel(), count.ravel())
     lengths = np.bitwise_count(padded).astype(np.int64)
     begins = (np.cumsum(lengths) - lengths.ravel()).reshape(lengths.shape)
@@ -136,7 +135,7 @@ def _lowered_rows(wl: ConvWorkload, rows: RowBitmaps) -> tuple[Words, NDArray[np
 
 
 def _joined(words: Words, bits: int) -> Words:
-    """Strings of ``bits`` bits behind one another: [K, strings, words] to [K, words of all]."""
+    """Strings of ``bits`` bits concatenated: [K, strings, words] to [K, words of all]."""
     depth, strings, wide = words.shape
     total = -(-strings * bits // POSITIONS)
     out = np.zeros((depth, total + wide + 1), np.uint32)
@@ -149,7 +148,7 @@ def _joined(words: Words, bits: int) -> Words:
 
 
 def _shift(words: Words, shift: int, wide: int) -> Words:
-    """[rows, words] shifted right by ``shift`` bits (left where negative), with carry, as ``wide`` words."""
+    """[rows, words] shifted right by ``shift`` bits (left if negative), with carry, as ``wide`` words."""
     far, bit = divmod(shift, WORD)
     source = np.arange(wide + 1) + far
     valid = (source >= 0) & (source < words.shape[1])
@@ -167,7 +166,7 @@ def _keep(words: Words, bits: int) -> Words:
 
 
 def _runs(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The numbers starts[i], starts[i] + 1, ... of every run behind one another."""
+    """The numbers starts[i], starts[i] + 1, ... of every run, concatenated."""
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
     return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)

@@ -1,10 +1,10 @@
-"""What is simulated: convolutions, and matrix products of networks that have no convolution.
+"""The shapes that are simulated: convolutions, and matrix products of networks without convolutions.
 
-Shapes only; every network's densities are the user's or stated defaults. Sources: VGG-16, ResNet-18, ResNet-50,
-AlexNet as in :mod:`subbyte.workload.networks`; Mask R-CNN: the ResNet-50 trunk on 800 x 1344 pixels with the feature
-pyramid's 1x1 and 3x3 convolutions (torchvision's maskrcnn_resnet50_fpn); BERT-base: Devlin et al. 2019, 12 layers of
-width 768, the products with weights, 128 tokens; LSTM: two layers of 1,024 units over 32 steps, gates as one product,
-the recurrent one step by step.
+Shapes only; every network's densities are the user's or stated defaults. Sources: VGG-16, ResNet-18, ResNet-50, AlexNet
+as in :mod:`subbyte.workload.networks`; Mask R-CNN: the ResNet-50 trunk on 800 x 1344 pixels with the feature pyramid's
+1x1 and 3x3 convolutions (torchvision's maskrcnn_resnet50_fpn); BERT-base: Devlin et al. 2019, 12 layers of width 768,
+the products with weights, 128 tokens; LSTM: two layers of 1,024 units over 32 steps, gates as one product, the
+recurrent one step by step.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TOKENS, STEPS, UNITS = 128, 32, 1024
 
 
 Shape = ConvWorkload
-"""Of a convolution or, of the kind ``matmul``, a matrix product."""
+"""The shape of a convolution or, for the kind ``matmul``, of a matrix product."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class NetworkLayer:
 
     shape: Shape
     count: int
-    """How often it occurs."""
+    """How many times it occurs."""
     image: bool = False
-    """Whether its input is the picture itself, which has no zeros to skip."""
+    """Whether its input is the image itself, which has no zeros to skip."""
 
 
 def is_product(shape: Shape) -> bool:
@@ -40,7 +40,7 @@ def is_product(shape: Shape) -> bool:
 
 
 def sizes(shape: Shape) -> tuple[int, int, int]:
-    """M, N, K of the (lowered) matrix product: outputs pixels or tokens, filters, depth."""
+    """M, N, K of the (lowered) matrix product: output pixels or tokens, filters, depth."""
     return shape.n * shape.p * shape.q, shape.k, shape.r * shape.s * shape.c
 
 
@@ -50,11 +50,11 @@ def lowers(shape: Shape) -> bool:
 
 
 def shape_of(given: str | Shape) -> Shape:
-    """The shape that a text names; a workload is returned as it is.
+    """The shape with this name; a workload is returned as it is.
 
-    Texts: a layer of :func:`network_layers` (``bert.ffn1@8``, ``maskrcnn.fpn2@1``), or what ``subbyte.workload`` takes,
-    such as ``gemm1024x512x256`` (M x N x K). Raises InvalidInput with the closest names, and for operands of other
-    types than int4: the model has kinds of values of its own.
+    Names: a layer of :func:`network_layers` (``bert.ffn1@8``, ``maskrcnn.fpn2@1``), or anything that
+    ``subbyte.workload`` accepts, such as ``gemm1024x512x256`` (M x N x K). Raises InvalidInput with the closest names,
+    and for operands of types other than int4: the model has its own kinds of values.
     """
     if isinstance(given, ConvWorkload):
         return _untyped(given)
@@ -82,7 +82,7 @@ def _untyped(given: Shape) -> Shape:
 def network_layers(given: str) -> tuple[NetworkLayer, ...]:
     """The distinct layers of ``vgg16``, ``resnet18``, ``resnet50``, ``alexnet``, ``maskrcnn``, ``bert`` or ``lstm``.
 
-    The batch stands behind @; without it 8, for ``maskrcnn`` 1. Raises InvalidInput for another name or batch.
+    The batch size follows after @; the default is 8, for ``maskrcnn`` 1. Raises InvalidInput for another name or batch.
     """
     if not isinstance(given, str):
         raise InvalidInput(f"network is a {type(given).__name__}: expected text such as 'resnet50@8'")

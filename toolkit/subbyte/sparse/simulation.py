@@ -1,4 +1,4 @@
-"""One layer on one unit: cycles by bound and speed-ups, always beside what they are compared with."""
+"""One layer on one unit: cycles by bound and speed-ups, always shown with their baselines."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ BASELINES = {
     "dense_core": "the dense inner-product core",
     "sparse24": "the same core with 2:4 weights",
 }
-"""What speed-ups are against."""
+"""The baselines of the speed-ups."""
 BINS = ("0-25 %", "25-50 %", "50-75 %", "75-100 %")
 
 
 @dataclass(frozen=True)
 class Speedups:
-    """How many times faster: above 1 is faster; None where no cycle is left. Never quote one without the others."""
+    """How many times as fast; above 1 is faster, None if no cycles are left. Never quote one without the others."""
 
     same_unit: float | None
-    """Than the same unit without skipping anything; 1 when nothing is zero."""
+    """Over the same unit without skipping; 1 if nothing is zero."""
     dense_core: float | None
-    """Than the inner-product core with as many multipliers; 0.88 for dense operands on ``dstc``."""
+    """Over the inner-product core with as many multipliers; 0.88 for dense operands on ``dstc``."""
     sparse24: float | None
-    """Than that core with weights pruned to 2:4, at its nominal rate of two."""
+    """Over that core with weights pruned to 2:4, at its nominal rate of two."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class OperandSummary:
     density: float
     """Non-zeros over elements of the tensor."""
     lowered_density: float
-    """The same of the matrix that is multiplied: padding has no values."""
+    """The same for the matrix that is multiplied: padding has no values."""
 
 
 @dataclass(frozen=True)
@@ -55,20 +55,20 @@ class Simulation(InfoRecord):
     mode: str
     im2col: str
     weights_side: str
-    """``a``: skipped by 8, ``b``: skipped by 16."""
+    """``a``: skipped in groups of 8, ``b``: skipped in groups of 16."""
     activations: OperandSummary
     weights: OperandSummary
     tiles: int
     """Warp tiles of the result, 32 x 32."""
     cycles: Cycles
     bound: str
-    """What most of the time goes to: issue, merge or memory."""
+    """What takes most of the time: issue, merge or memory."""
     speedup: Speedups
-    """Of the total: memory, waves and lowering included."""
+    """In total: memory, waves and lowering included."""
     compute_speedup: Speedups
-    """Of the compute alone: what papers quote."""
+    """Compute alone: what papers quote."""
     imbalance: float
-    """Cycles of the waves over cycles of compute: 1 is even."""
+    """Cycles of the waves over cycles of compute: 1 means balanced."""
     utilisation: tuple[float, float, float, float]
     """Share of compute cycles in which 0-25, 25-50, 50-75, 75-100 % of the multipliers do useful work."""
     bytes: Traffic
@@ -87,7 +87,7 @@ class Simulation(InfoRecord):
         return Table(("cycles of", "cycles"), tuple((name, round(value)) for name, value in vars(self.cycles).items()))
 
     def text(self) -> str:
-        """Everything, with its sources."""
+        """All fields, with their sources."""
         sides = {"a": "A, skipped by 8", "b": "B, skipped by 16"}
         lines = [self.title(), ""]
         for name, one in (("activations", self.activations), ("weights", self.weights)):
@@ -112,10 +112,11 @@ def simulate(
     """Simulate one layer: ``resnet50.stage2@8``, ``gemm4096``, ``bert.ffn1@8``, or a workload.
 
     ``activations`` and ``weights``: a density 0 to 1, a source such as ``runs:0.4``, ``2:4`` or ``photos`` (see
-    :mod:`subbyte.sparse.patterns`), or an array, mask or values, of the tensor's shape. ``mode``: whose zeros are
-    skipped, ``dual``, ``weight``, ``activation`` or ``dense``. ``weights_side``: ``a``, ``b`` or, ``auto``, what takes
-    fewer cycles. An operand without zeros is processed dense, padding included. A model in cycles of the unit; no GPU
-    has it. Raises InvalidInput with the allowed values, and for layers too large with the size that fits.
+    :mod:`subbyte.sparse.patterns`), or an array, mask or values, in the tensor's shape. ``mode``: whose zeros are
+    skipped, ``dual``, ``weight``, ``activation`` or ``dense``. ``weights_side``: ``a``, ``b`` or ``auto``, whichever
+    takes fewer cycles. An operand without zeros is processed dense, padding included. The result is a model in cycles
+    of the unit; no GPU has it. Raises InvalidInput with the allowed values, and for layers too large with the size that
+    fits.
     """
     unit = machines.machine(machine)
     product, shape = product_of(workload, activations, weights, seed)
@@ -149,14 +150,14 @@ def summarize(product: Product, shape: Shape, unit: Machine, mode: str, im2col: 
 
 
 def speedups(product: Product, one: Evaluation, unit: Machine, im2col: str, *, compute: bool = False) -> Speedups:
-    """Against the three baselines, in total or of the compute alone."""
+    """Speed-ups over the three baselines, in total or for the compute alone."""
     own = one.cycles.compute if compute else one.cycles.total
     values = references(product, unit, im2col, compute=compute)
     return Speedups(*(value / own if own else None for value in values))
 
 
 def references(product: Product, unit: Machine, im2col: str, *, compute: bool = False) -> tuple[float, float, float]:
-    """Cycles of the three baselines, in total or of the compute alone."""
+    """Cycles of the three baselines, in total or for the compute alone."""
     part = 0 if compute else 1
     return (
         product.reference(unit, unit.dense_k, im2col)[part],
@@ -166,7 +167,7 @@ def references(product: Product, unit: Machine, im2col: str, *, compute: bool = 
 
 
 def bound_of(one: Evaluation) -> str:
-    """issue, merge or memory: what most of the time goes to."""
+    """issue, merge or memory: whichever takes most of the time."""
     cycles = one.cycles
     if cycles.memory + cycles.lowering > cycles.waves:
         return "memory"

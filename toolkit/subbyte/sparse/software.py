@@ -1,5 +1,5 @@
-"""What software on a GPU that exists gains from zeros, from the records of ``benchmarks/sparse``: one reading function
-for all of them, and from which density on each path pays."""
+"""What software on existing GPUs gains from zeros, from the records of ``benchmarks/sparse``: one function reads all of
+them and finds the density from which each path pays off."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ PATHS = {
     "blocks": "blocks of dead weights skipped from a list",
     "condense": "zeros anywhere on both sides, live positions gathered",
 }
-"""Ways of software to gain from zeros."""
+"""Software paths that gain from zeros."""
 
 
 @dataclass(frozen=True)
 class SoftwareGain:
-    """One layer on one path: dense time over its own, timed in turns in one process."""
+    """One layer on one path: dense time divided by the path's time, measured in turns in one process."""
 
     layer: str
     path: str
     activations: float
-    """Density of the activations that the path makes use of; 1 where it looks at weights alone."""
+    """Density of the activations that the path exploits; 1 if it only exploits the weights'."""
     weights: float
     speedup: float
     source: str
@@ -50,12 +50,13 @@ class Software(InfoRecord):
     gains: tuple[SoftwareGain, ...]
 
     def of_path(self, path: str) -> tuple[SoftwareGain, ...]:
-        """Those of one path."""
+        """The gains of one path."""
         return tuple(one for one in self.gains if one.path == path)
 
     def break_even(self, path: str, layer: str) -> float | None:
-        """The density of the weights below which a path is faster than dense on a layer: where the speed-up is 1, a
-        straight line in logarithms between two measured densities. None where it is not 1 between any two."""
+        """The density of the weights below which a path is faster than dense on a layer: where the speed-up is 1,
+        interpolated linearly in logarithms between two measured densities. None if it does not cross 1 between any
+        two."""
         points = sorted((one.weights, one.speedup) for one in self.of_path(path) if one.layer == layer)
         for (low, above), (high, below) in pairwise(points):
             if above >= 1 > below:
@@ -63,8 +64,8 @@ class Software(InfoRecord):
         return None
 
     def break_evens(self) -> tuple[BreakEven, ...]:
-        """The line of each path that has one on some layer, for a :func:`subbyte.sparse.speed_map`: the median of its
-        layers; over all densities of the activations where the path does not look at them."""
+        """The line of each path that breaks even on some layer, for a :func:`subbyte.sparse.speed_map`: the median over
+        its layers; for all densities of the activations if the path does not exploit them."""
         found = []
         for path in PATHS:
             own = self.of_path(path)
@@ -81,18 +82,18 @@ class Software(InfoRecord):
 
     @property
     def densities(self) -> tuple[float, ...]:
-        """Those of the weights, ascending, without 0."""
+        """The densities of the weights, ascending, without 0."""
         return tuple(sorted({one.weights for one in self.gains if one.weights > 0}))
 
     def medians(self, path: str) -> tuple[tuple[float, float], ...]:
-        """Densities of the weights and the middle gain of a path's layers, where all of them were measured."""
+        """Densities of the weights and the median gain of a path's layers, where all of them were measured."""
         gains = {at: [one.speedup for one in self.of_path(path) if one.weights == at] for at in self.densities}
         most = max(map(len, gains.values()), default=0)
         return tuple((at, median(several)) for at, several in gains.items() if several and len(several) == most)
 
     def model(self, both: bool) -> tuple[tuple[float, float], ...]:
-        """The same densities, and the gain that the unit that no GPU has would have over its dense core: from the
-        zeros of the weights or of both operands, compute alone."""
+        """For the same densities, the gain of the hypothetical unit over its dense core: from the zeros of the weights
+        or of both operands, compute alone."""
         unit = machine("dstc")
         return tuple(
             (
@@ -104,17 +105,17 @@ class Software(InfoRecord):
         )
 
     def machines(self) -> tuple[str, ...]:
-        """The GPUs that measured."""
+        """The GPUs that were measured."""
         return tuple(dict.fromkeys(one.source.partition(", ")[2] for one in self.gains))
 
     def bars(self, prefix: str = "") -> tuple[MeasuredLayer, ...]:
-        """The gains at half of the weights as measurements for :func:`subbyte.sparse.layer_bars`, of the layers whose
-        names begin so."""
+        """The gains at half of the weights as measurements for :func:`subbyte.sparse.layer_bars`, for the layers whose
+        names start with ``prefix``."""
         kept = (one for one in self.gains if 0.5 <= one.weights <= 0.5625 and one.layer.startswith(prefix))
         return tuple(MeasuredLayer(one.layer, one.path, one.speedup, one.source) for one in kept)
 
     def title(self) -> str:
-        """One line: how much of what."""
+        """One line: how many gains, and of what."""
         return f"{len(self.gains)} gains of {len({one.layer for one in self.gains})} layers, measured"
 
     def table(self) -> Table:
@@ -128,8 +129,8 @@ class Software(InfoRecord):
 def read_software(*paths: str | os.PathLike[str]) -> Software:
     """The gains in records of ``benchmarks/sparse``: ``measure`` (2:4 and blocks), ``compact`` and ``densities``.
 
-    Of each layer and density the fastest right kernel counts, over the dense one in the same process. Raises
-    InvalidInput for no file there, BrokenRecord for one of something else.
+    For each layer and density, the fastest correct kernel counts, compared with the dense one in the same process.
+    Raises InvalidInput if there is no file, BrokenRecord if it is something else.
     """
     found: dict[tuple[str, str, float], SoftwareGain] = {}
     for path in paths:
@@ -154,7 +155,8 @@ def _reader(stored: Mapping[str, Any]) -> Callable[[Mapping[str, Any], str], Ite
 
 
 def _measured(stored: Mapping[str, Any], name: str) -> Iterator[SoftwareGain]:
-    """Of ``measure``: rounds of dense and sparse kernels. Blocks are named in the cell with their percentage."""
+    """Gains in a record of ``measure``: rounds of dense and sparse kernels. Blocks are named in the cell with their
+    percentage."""
     where = f"{name}, {stored['gpus'][0]['name']}"
     wrong = {(one["cell"], one["config"]) for one in stored["kernels"] if one["wrong"] != 0 or one.get("refused")}
     for one in stored["rounds"]:
@@ -167,7 +169,8 @@ def _measured(stored: Mapping[str, Any], name: str) -> Iterator[SoftwareGain]:
 
 
 def _compact(stored: Mapping[str, Any], name: str) -> Iterator[SoftwareGain]:
-    """Of ``compact``: a share of the channels on both sides of a layer, so that the square of it is left."""
+    """Gains in a record of ``compact``: a share of the channels on both sides of a layer, so that its square is
+    left."""
     where = f"{name}, {stored['gpu']['name']}"
     for cell in stored["cells"]:
         ratios: dict[float, list[float]] = {}
@@ -181,8 +184,8 @@ def _compact(stored: Mapping[str, Any], name: str) -> Iterator[SoftwareGain]:
 
 
 def _densities(stored: Mapping[str, Any], name: str) -> Iterator[SoftwareGain]:
-    """Of ``densities``: both operands of one density, the fastest right kernel that skips over the fastest that does
-    not."""
+    """Gains in a record of ``densities``: both operands have the same density; the fastest correct kernel that skips
+    compared with the fastest that does not."""
     for record in stored["records"]:
         where = f"{name}, {record['device']['name']}"
         for row in record["rows"]:
@@ -197,9 +200,9 @@ _LOWERINGS = ("bitmap", "csr_warp", "csr_thread")
 
 
 def read_lowering(path: str | os.PathLike[str]) -> Experiment:
-    """F4 from a record of ``benchmarks/sparse im2col``: by the share of zeros the time of each lowering over that of
-    dense bytes, the median of the layers; the worst is of any layer. Raises InvalidInput for no file there,
-    BrokenRecord for one of something else."""
+    """F4 from a record of ``benchmarks/sparse im2col``: by the share of zeros, the time of each lowering over that of
+    dense bytes, as the median over the layers and the worst of any layer. Raises InvalidInput if there is no file,
+    BrokenRecord if it is something else."""
     try:
         stored = json.loads(Path(path).read_text(encoding="utf-8"))
         times = {(one["cell"], one["sparsity"], one["kernel"]): float(one["microseconds"]) for one in stored["rows"]}

@@ -1,7 +1,8 @@
-"""One warp tile of the dual-side sparse Tensor Core, instruction by instruction: what a stepper shows.
+"""One warp tile of the dual-side sparse Tensor Core, instruction by instruction: the data of the stepper.
 
 The same steps at two sizes: the unit's own, 32 x 32 x 16 with OHMMA of 8 x 16 condensed values, and a toy in which
-every number can be read, 8 x 8 x 8 with OHMMA of 2 x 4. Both have four groups of A and two of B, so both skip alike.
+every number can be read, 8 x 8 x 8 with OHMMA of 2 x 4. Both have four groups of A and two of B, so both skip in the
+same way.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ class Geometry(NamedTuple):
 
     name: str
     positions: int
-    """Rows of A, and columns of B, of a warp tile."""
+    """Rows of A, and columns of B, in a warp tile."""
     slice: int
-    """Values of k of a warp tile."""
+    """Values of k in a warp tile."""
     rows: int
     """Condensed values of A that one OHMMA takes."""
     columns: int
@@ -81,18 +82,18 @@ class OhmmaSlot:
     a: tuple[int, ...]
     b: tuple[int, ...]
     gathered: Grid
-    """Accumulators at its positions before it, [values of A][values of B]."""
+    """Accumulators at its positions before it runs, [values of A][values of B]."""
     skipped: str | None
-    """The reason, a key of :data:`subbyte.sparse.REASONS`; None when it is issued."""
+    """The reason, a key of :data:`subbyte.sparse.REASONS`; None if it is issued."""
 
     @property
     def products(self) -> Grid:
-        """What it multiplies."""
+        """The products that it computes."""
         return tuple(tuple(left * right for right in self.b) for left in self.a)
 
     @property
     def sums(self) -> Grid:
-        """What it scatters back."""
+        """The sums that it scatters back."""
         return tuple(
             tuple(old + new for old, new in zip(before, added, strict=True))
             for before, added in zip(self.gathered, self.products, strict=True)
@@ -101,7 +102,7 @@ class OhmmaSlot:
 
 @dataclass(frozen=True)
 class TileSteps(InfoRecord):
-    """A pair of operands of one unit and everything that it does with them. Exact integers."""
+    """A pair of operands of one unit and everything that the unit does with them. Exact integers."""
 
     geometry: Geometry
     a: Grid
@@ -111,22 +112,22 @@ class TileSteps(InfoRecord):
     source: str
     """Where the operands come from."""
     slots: tuple[OhmmaSlot, ...]
-    """For every k all OHMMA of a dense one, groups of A outside, of B inside."""
+    """For every k all OHMMA of a dense one: groups of A in the outer loop, of B in the inner loop."""
 
     @property
     def dense(self) -> int:
-        """OHMMA without skipping."""
+        """Number of OHMMA without skipping."""
         return len(self.slots)
 
     @cached_property
     def reasons(self) -> dict[str, int]:
-        """OHMMA skipped, by reason."""
+        """Number of OHMMA skipped, by reason."""
         found = Counter(slot.skipped for slot in self.slots if slot.skipped is not None)
         return {reason: found[reason] for reason in REASONS}
 
     @property
     def issued(self) -> int:
-        """OHMMA that run."""
+        """Number of OHMMA that run."""
         return self.dense - sum(self.reasons.values())
 
     def why(self, reason: str) -> str:
@@ -145,7 +146,7 @@ class TileSteps(InfoRecord):
         return sum(value != 0 for value in self.vector(side, k))
 
     def level1(self, side: str) -> tuple[bool, ...]:
-        """Of each warp tile along k whether it holds anything."""
+        """For each warp tile along k, whether it holds any non-zero."""
         per = self.geometry.slice
         counts = [self.count(side, k) for k in range(self.geometry.depth)]
         return tuple(any(counts[first : first + per]) for first in range(0, len(counts), per))
@@ -158,7 +159,8 @@ class TileSteps(InfoRecord):
 
     @cached_property
     def cycles(self) -> tuple[float, float, float] | None:
-        """Of the proposed unit, of the same unit dense and of the dense core, compute alone; None of the toy."""
+        """Cycles of the proposed unit, of the same unit dense and of the dense core, compute alone; None for the
+        toy."""
         if self.geometry.name != "unit":
             return None
         unit = MACHINES["dstc"]
@@ -168,7 +170,7 @@ class TileSteps(InfoRecord):
         return own, depth * unit.dense_k, depth * unit.inner_k
 
     def title(self) -> str:
-        """One line: issued and skipped, and of the real unit both speed-ups."""
+        """One line: issued and skipped, and for the real unit both speed-ups."""
         one = self.geometry
         what = "toy unit" if self.cycles is None else "proposed unit"
         head = (
@@ -204,9 +206,9 @@ def tile_steps(
 ) -> TileSteps:  # fmt: skip
     """The steps of one warp tile: A [M, K] times B [K, N], integers -8 to 7.
 
-    ``size``: ``unit`` (M and N up to 32, K up to 16) or ``toy`` (all up to 8); smaller operands are filled up with
-    zeros. Without operands the toy has two small matrices of its own, the unit random ones with values -3 to 3 of this
-    density, or of these two. Raises InvalidInput for another size, one operand alone, wrong shapes, values, densities.
+    ``size``: ``unit`` (M and N up to 32, K up to 16) or ``toy`` (all up to 8); smaller operands are padded with zeros.
+    By default the toy has two small matrices of its own, and the unit random ones with values -3 to 3 and this density
+    (or these two). Raises InvalidInput for another size, one operand alone, wrong shapes, values, densities.
     """
     if size not in GEOMETRIES:
         raise InvalidInput(f"size {size!r}: {did_you_mean(size, GEOMETRIES)}")
@@ -242,8 +244,8 @@ def layer_tile(
 ) -> TileSteps:
     """The steps of one warp tile in the middle of a layer: 32 lowered pixels of an image, 16 of their k, 32 filters.
 
-    Activations and weights are random int4, -3 to 3, of these densities; padding is zero, and so is what a smaller
-    layer does not have. Raises InvalidInput for a text or a density that means nothing.
+    Activations and weights are random int4, -3 to 3, with these densities; padding is zero, as is everything beyond the
+    edge of a smaller layer. Raises InvalidInput for an unknown text or an invalid density.
     """
     wl = parse_workload(workload)
     pixels, depth = wl.p * wl.q, wl.r * wl.s * wl.c
@@ -268,7 +270,7 @@ def layer_tile(
 
 
 def _small(matrix: NDArray[Any]) -> NDArray[Any]:
-    """Values -8 to 7 brought to -3 to 3, zeros kept: products and sums of few digits."""
+    """Values -8 to 7 mapped to -3 to 3, zeros kept: products and sums then have few digits."""
     return np.asarray(np.sign(matrix) * (1 + np.abs(matrix.astype(np.int64)) % 3))
 
 
@@ -290,7 +292,7 @@ def _filled(a: NDArray[Any], b: NDArray[Any], one: Geometry) -> tuple[NDArray[An
 
 
 def _slots(a: NDArray[Any], b: NDArray[Any], one: Geometry) -> list[OhmmaSlot]:
-    """All OHMMA of all k; accumulators go on from one to the next."""
+    """All OHMMA of all k; accumulators carry over from one to the next."""
     sums = np.zeros((one.positions, one.positions), np.int64)
     found = []
     for k in range(one.depth):
@@ -315,6 +317,6 @@ def _slots(a: NDArray[Any], b: NDArray[Any], one: Geometry) -> list[OhmmaSlot]:
 
 
 def _why(a_live: bool, b_live: bool, a: int, b: int) -> str | None:
-    """Why nothing of a k is issued, the first reason that holds."""
+    """Why nothing is issued for a k: the first reason that applies."""
     reasons = (("a_tile_empty", a_live), ("b_tile_empty", b_live), ("a_vector_empty", a), ("b_vector_empty", b))
     return next((reason for reason, there in reasons if not there), None)

@@ -1,4 +1,4 @@
-"""Speed-up over the densities of both operands: one map for a layer and a unit."""
+"""Speed-up as a function of both operands' densities: one map for a layer and a unit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from subbyte.sparse.shapes import Shape, lowers, shape_of, sizes
 
 LARGEST_GRID = 64
 _FACTORS = 1 << 23
-"""Numbers of the factors of sampled tiles that are kept."""
+"""Most numbers kept as factors of sampled tiles."""
 _WAVES = 2
 
 
@@ -34,7 +34,7 @@ class Surface(InfoRecord):
     machine: Machine
     im2col: str
     kind: str
-    """Of the zeros: a generator that both operands have."""
+    """Kind of zeros: one generator for both operands."""
     activations: tuple[float, ...]
     weights: tuple[float, ...]
     same_unit: tuple[tuple[float, ...], ...]
@@ -45,9 +45,10 @@ class Surface(InfoRecord):
     """Over the same unit in dense mode, compute alone."""
     compute_dense_core: tuple[tuple[float, ...], ...]
     sides: tuple[str, ...]
-    """For each density of the activations, a letter for each of the weights: the side where these stand."""
+    """For each density of the activations, a string with a letter for each density of the weights: the side that the
+    weights are on."""
     waves: str
-    """How many waves the imbalance was taken from."""
+    """The number of waves from which the imbalance was computed."""
 
     def title(self) -> str:
         """One line: the range of both speed-ups."""
@@ -83,11 +84,11 @@ def surface(
     weights: Sequence[float] | None = None, kind: str = "iid", im2col: str = "implicit", weights_side: str = "auto",
     seed: int = 0,
 ) -> Surface:  # fmt: skip
-    """Speed-ups of one layer over a grid of densities, 0.05 to 1 in steps of 0.05 unless given.
+    """Speed-ups of one layer over a grid of densities, by default 0.05 to 1 in steps of 0.05.
 
-    ``kind``: a generator for both operands (iid, runs, channels, blocks, dead). Each density is drawn once; the time of
-    a wave is taken from at most two waves. Raises InvalidInput for wrong densities, kinds, names and sizes, and for
-    a unit that skips 2:4 weights only, which random zeros do not fit.
+    ``kind``: a generator for both operands (iid, runs, channels, blocks, dead). Each density is drawn once; wave times
+    are computed from at most two waves. Raises InvalidInput for wrong densities, kinds, names and sizes, and for a unit
+    that only skips 2:4 weights, which random zeros do not fit.
     """
     unit = machines.machine(machine)
     checked("dual", im2col, weights_side)
@@ -136,17 +137,17 @@ class _Grid:
         rows = min(xs[0].tiles, unit.units // ws[0].tiles + 2)
         few = _FACTORS // (len(xs) * rows * xs[0].depth * 5)
         taken = max(1, min(_WAVES, few, self.waves))
-        # Whole waves, spread evenly; the last one may have idle sub-cores and is taken only where it is the only one.
+        # Whole waves, spread evenly; the last one may have idle sub-cores and is used only if it is the only one.
         whole = max(1, self.tiles // unit.units)
         self.sampled = sorted({(2 * i + 1) * whole // (2 * taken) for i in range(taken)})
 
     def waves_text(self) -> str:
-        """How the time of waves was found."""
+        """How the times of waves were computed."""
         return f"imbalance taken from {len(self.sampled)} of {self.waves} waves"
 
     def totals(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Cycles in total, of the compute alone, and the weights' side, [activations, weights]: the side that takes
-        fewer in total."""
+        """Cycles in total and of the compute alone, and the weights' side, [activations, weights]: the side that takes
+        fewer cycles in total."""
         total = np.empty((len(self.asked), len(self.xs), len(self.ws)))
         for at, side in enumerate(self.asked):
             for j, w in enumerate(self.ws):
@@ -157,7 +158,7 @@ class _Grid:
         return total.min(0), compute, np.array(self.asked)[best]
 
     def _maxima(self, w: Operand, swapped: bool) -> list[NDArray[np.float64]]:
-        """The slowest tile of each sampled wave, for each of the activations."""
+        """The slowest tile of each sampled wave, for each density of the activations."""
         right = column_factors(_counts(w, slice(None)), self.unit, swapped)
         out: list[list[float]] = [[] for _ in self.xs]
         for wave in self.sampled:
@@ -171,7 +172,7 @@ class _Grid:
         return [np.array(values) for values in out]
 
     def _left(self, first: int, last: int, swapped: bool) -> NDArray[np.float64]:
-        """Factors of some tiles of all activations, kept."""
+        """Factors of some tiles for all densities of the activations, cached."""
         key = (first, last, swapped)
         if key not in self.kept:
             parts = [row_factors(_counts(x, slice(first, last)), self.unit, swapped) for x in self.xs]

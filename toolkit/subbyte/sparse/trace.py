@@ -1,7 +1,7 @@
 """What the warp operation SpWMMA issues and what it skips: counts, and the instructions one by one.
 
 One SpWMMA multiplies a 32 x 16 tile of A by a 16 x 32 tile of B as 16 outer products (Wang et al. 2021). For every k of
-a pair of live tiles two POPC count the bitmaps. If neither is empty, one BOHMMA makes the 32 x 32 bitmap of positions,
+a pair of live tiles, two POPC count the bitmaps. If neither is empty, one BOHMMA makes the 32 x 32 bitmap of positions,
 and of the eight predicated OHMMA 8 x 16 x 1 those run that hold condensed values: ceil(a/8) * ceil(b/16). Each is
 merged: the accumulators at the set positions are gathered, added to and scattered back.
 """
@@ -22,7 +22,7 @@ from subbyte.sparse.bitmap import POSITIONS
 OHMMA_ROWS, OHMMA_COLUMNS = 8, 16
 """Condensed values of A and of B that one OHMMA takes."""
 OHMMA_DENSE = POSITIONS // OHMMA_ROWS * (POSITIONS // OHMMA_COLUMNS)
-"""OHMMA of one k without any zero."""
+"""OHMMA per k without any zero."""
 
 REASONS = {
     "a_tile_empty": "level 1: the warp tile of A is empty",
@@ -32,12 +32,12 @@ REASONS = {
     "a_condensed": "too few values of A: this group of 8 is empty once the zeros are gone",
     "b_condensed": "too few values of B: this group of 16 is empty once the zeros are gone",
 }
-"""Why an instruction is skipped, the first that holds."""
+"""Why an instruction is skipped: the first reason that applies."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One instruction of the trace, or instructions that one bit skips together."""
+    """One instruction of the trace, or several instructions that one bit skips together."""
 
     instruction: str
     """POPC, BOHMMA, OHMMA or MERGE."""
@@ -45,17 +45,17 @@ class Step:
     """Warp tile of the result: row and column of tiles."""
     k: int
     count: int = 1
-    """Instructions: several where they are skipped together."""
+    """Number of instructions: more than one if they are skipped together."""
     group: tuple[int, int] | None = None
-    """Of an OHMMA or MERGE: which 8 condensed values of A, which 16 of B."""
+    """For an OHMMA or MERGE: which 8 condensed values of A, which 16 of B."""
     rows: tuple[int, ...] = ()
-    """Positions in the tile, 0 to 31; of a POPC those of A."""
+    """Positions in the tile, 0 to 31; for a POPC those of A."""
     columns: tuple[int, ...] = ()
     a: tuple[float, ...] = ()
-    """Values of A at ``rows``: of an OHMMA."""
+    """For an OHMMA: values of A at ``rows``."""
     b: tuple[float, ...] = ()
     skipped: str | None = None
-    """The reason, a key of :data:`REASONS`; None for what is issued."""
+    """The reason, a key of :data:`REASONS`; None if it is issued."""
 
     def text(self) -> str:
         """The step in words."""
@@ -75,7 +75,8 @@ class Step:
         )
 
     def bitmap(self) -> NDArray[np.uint32]:
-        """uint32 [32]: the outer AND that BOHMMA makes; word r has a bit for each column set beside row r."""
+        """uint32 [32]: the outer AND that BOHMMA computes; word r has a bit for each column that is set together with
+        row r."""
         word = np.uint32(sum(1 << column for column in self.columns))
         words = np.zeros(POSITIONS, np.uint32)
         words[list(self.rows)] = word
@@ -84,7 +85,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Counts(InfoRecord):
-    """What one product of two encoded matrices issues; of the last slice only the k that exist are counted."""
+    """The instructions that one product of two encoded matrices issues; in the last slice only the k that exist are
+    counted."""
 
     shape: tuple[int, int, int]
     """M, N and K."""
@@ -92,7 +94,7 @@ class Counts(InfoRecord):
     tile_products: int
     """Pairs of warp tiles, 32 x 32 x 16."""
     live_tile_products: int
-    """Those with both level-1 bits set."""
+    """Pairs with both level-1 bits set."""
     ohmma: int
     bohmma: int
     popc: int
@@ -105,9 +107,9 @@ class Counts(InfoRecord):
     reasons: Mapping[str, int]
     """OHMMA skipped, by reason."""
     sums: str
-    """What the sums are: exact int32, or float32 in which order."""
+    """The type of the sums: exact int32, or float32 and in which order."""
     trace: tuple[Step, ...] | None = field(default=None, repr=False)
-    """The instructions in order, where they were asked for."""
+    """The instructions in order, if they were asked for."""
 
     @property
     def skipped(self) -> int:
@@ -128,7 +130,7 @@ class Counts(InfoRecord):
         return Table(("why an OHMMA is skipped", "OHMMA"), rows)
 
     def text(self) -> str:
-        """The counts, and the trace where there is one."""
+        """The counts, and the trace if there is one."""
         live = f"{self.live_tile_products:,} of {self.tile_products:,} products of warp tiles are live; {self.sums}"
         parts = [self.title(), live, columns_text(self.table())]
         if self.trace is not None:
@@ -140,7 +142,7 @@ class Counts(InfoRecord):
         return {**super().to_dict(), "skipped": self.skipped}
 
     def accumulators(self, step: int) -> NDArray[Any]:
-        """The result [M, N] after the first ``step`` steps of the trace, int32 or float32: what a stepper shows.
+        """The result [M, N] after the first ``step`` steps of the trace, int32 or float32: the data of a stepper.
 
         Raises InvalidInput without a trace or for a step outside it.
         """

@@ -1,4 +1,5 @@
-"""The techniques as plain data: tiling, duplicate-aware load, packing in registers, memory access, fragments, bits."""
+"""The techniques as plain data: tiling, duplicate-aware load, register-level packing, memory access, fragments,
+bits."""
 
 from subbyte.device.fragments import Fragments, fragments
 from subbyte.device.memory import bank_conflicts, sectors

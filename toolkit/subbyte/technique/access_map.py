@@ -1,7 +1,8 @@
-"""Where the words of one warp's access lie: rows of 128 bytes of global memory, or turns of the 32 shared banks.
+"""Where the words of one warp's access are: in 128-byte lines of global memory, or in wavefronts over the 32 shared
+banks.
 
-Source of the comparison: Choi et al. 2022 (arXiv 2202.06819), section 3.3 and Figure 11. The grid has 32 columns of
-4 bytes either way: the words of a line, or the banks.
+Source of the comparison: Choi et al. 2022 (arXiv 2202.06819), section 3.3 and Figure 11. In both cases the grid has 32
+columns of 4 bytes: the words of a line, or the banks.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ class MapRow:
     """One row of the grid."""
 
     number: int
-    """Global memory: the byte address of the line. Shared memory: the turn."""
+    """Global memory: the byte address of the line. Shared memory: the wavefront."""
     used: tuple[int | None, ...]
-    """Global memory: bytes asked of each of the four sectors, None for a sector that is not moved. Else empty."""
+    """Global memory: bytes requested from each of the four sectors, None for a sector that is not moved. Else empty."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Neighbouring words that the same lanes ask for."""
+    """Neighbouring words requested by the same lanes."""
 
     row: int
     column: int
@@ -39,7 +40,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class AccessMap(InfoRecord):
-    """An access laid out on its memory. For shared memory the rows are the turns (wavefronts) it takes."""
+    """An access drawn over its memory. For shared memory the rows are its wavefronts."""
 
     access: Access
     rows: tuple[MapRow, ...]
@@ -50,7 +51,7 @@ class AccessMap(InfoRecord):
         return self.access.title()
 
     def table(self) -> Table:
-        """One row for each piece."""
+        """One row per piece."""
         return Table(
             ("row", "column", "words", "lanes"), tuple((p.row, p.column, p.words, p.lanes) for p in self.pieces)
         )
@@ -60,8 +61,8 @@ class AccessMap(InfoRecord):
 def access_map(access: Access) -> AccessMap:
     """The map of one access.
 
-    A shared access of 8 or 16 bytes a lane is served in two or four parts; in each part every bank gives one word a
-    turn, and its words are given in the order of the lanes that ask for them.
+    A shared-memory access of 8 or 16 bytes per lane is served in two or four parts; within each part a bank delivers
+    one word per wavefront, in the order of the lanes that request them.
     """
     return _lines(access) if access.memory == "global" else _turns(access)
 

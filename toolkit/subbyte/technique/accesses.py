@@ -1,4 +1,4 @@
-"""Memory accesses of one warp as data: every lane's address, the sectors, lines and banks it touches."""
+"""Memory accesses of one warp as data: every lane's address, and the sectors, lines and banks it touches."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def accesses(
 ) -> Accesses:
     """What one warp of the kernel for ``config`` reads and writes, and what each access costs.
 
-    ``layout`` (``nhwc``, ``hwnc`` or ``nhwcnc``) replaces the configuration's; no kernel uses ``hwnc``, it is there to
-    compare. ``block``: (pixel tile, column block) of the launch grid. ``iteration``: stage of the main loop. Without a
-    configuration the default one is used. Raises InvalidInput for names or numbers out of range, and for a
-    configuration that the constraints refuse, with their reason.
+    ``layout`` (``nhwc``, ``hwnc`` or ``nhwcnc``) replaces the configuration's; no kernel uses ``hwnc``, it is offered
+    for comparison. ``block``: (pixel tile, column block) of the launch grid. ``iteration``: stage of the main loop.
+    Without a configuration the default one is used. Raises InvalidInput for names or numbers out of range, and for a
+    configuration that the constraints reject, with the reason.
     """
     return explained(Accesses, workload, config, arch, layout=layout, block=block, warp=warp, iteration=iteration)

@@ -1,4 +1,4 @@
-"""One sum of a bit network from its bits, and the planes of its operands in memory, as info records."""
+"""One sum of a bit network computed from its bits, and the bit planes of its operands in memory, as info records."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _BORDERS = {
 
 @dataclass(frozen=True)
 class BitTap:
-    """A tap (r, s) of a sum: whether it is ``inside`` the image, ``popcounts`` of w and x for each weight plane and
-    within it each activation plane, its parts of S and of P, and the words of both, [plane][32 channels]."""
+    """A tap (r, s) of a sum: whether it is ``inside`` the image, ``popcounts`` of w and x for each weight plane and,
+    within it, each activation plane, its contributions to S and P, and the words of both, [plane][32 channels]."""
 
     r: int
     s: int
@@ -52,10 +52,10 @@ class BitSum(InfoRecord):
     """How the bits of one window and of one output channel's weights become their sum: the closed form of
     :mod:`subbyte.numerics.bit_products`, worked out.
 
-    ``at`` is the output pixel, ``image`` and ``channel`` (of the output) whose it is. ``parts`` are U, S, P and n over
-    all taps, where ``border`` is ``classes`` P and n over those inside the image alone; ``factors`` are in the same
-    order. ``pair_factors`` are what the ``popcounts`` of a tap are multiplied by in U. ``total`` is the parts' sum of
-    products, ``reference`` that of the values. ``range`` says why the sums of the workload do not fit 32 bits,
+    ``at`` is the output pixel of ``image`` and output ``channel``. ``parts`` are U, S, P and n over
+    all taps or, if ``border`` is ``classes``, P and n over only those inside the image; ``factors`` are in the same
+    order. ``pair_factors`` multiply the ``popcounts`` of a tap in U. ``total`` is the sum of the products of parts and
+    factors, ``reference`` that of the values. ``range`` says why the sums of the workload do not fit 32 bits,
     ``pixel_type`` which integers hold S.
     """
 
@@ -77,12 +77,12 @@ class BitSum(InfoRecord):
     reference: int
 
     def codes(self, tap: BitTap) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Codes of the weights and of the activations of a tap, of all input channels."""
+        """Codes of the weights and of the activations of a tap, for all input channels."""
         return _codes(tap.weights, self.workload.c), _codes(tap.activations, self.workload.c)
 
     def values(self, tap: BitTap) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Values of the weights and of the activations of a tap; beyond the border what padding means, which may be
-        the value of no code."""
+        """Values of the weights and of the activations of a tap; outside the image, the value that padding means, which
+        may not be the value of any code."""
         types = self.workload.precision
         w, x = self.codes(tap)
         pixel = tuple(types.activations.values[code] if tap.inside else types.pad_value for code in x)
@@ -93,7 +93,7 @@ class BitSum(InfoRecord):
         return f"{self.workload.label}: image {self.image}, output pixel {self.at}, output channel {self.channel}"
 
     def table(self) -> Table:
-        """One row for each tap."""
+        """One row per tap."""
         p, q = self.workload.precision.weights.bits, self.workload.precision.activations.bits
         pairs = tuple(f"popc w{s}&x{t}" for s in range(p) for t in range(q))
         rows = ((tap.r, tap.s, tap.inside, *tap.popcounts, tap.pixel_sum, tap.channel_sum) for tap in self.taps)
@@ -116,7 +116,8 @@ def bit_sum(
     workload: ConvWorkload | str, at: tuple[int, int] = (0, 0), image: int = 0, channel: int = 0, seed: int = 0,
     x: NDArray[Any] | None = None, w: NDArray[Any] | None = None,
 ) -> BitSum:  # fmt: skip
-    """One output of a workload from its bits: of values x [N,H,W,C] and w [K,R,S,C], else of random ones.
+    """One output of a workload computed from its bits: for values x [N,H,W,C] and w [K,R,S,C], or random ones by
+    default.
 
     Raises InvalidInput for an output that does not exist, Unsupported for types without bit products.
     """
@@ -176,7 +177,7 @@ def bit_sum(
 
 
 def _codes(planes: tuple[tuple[int, ...], ...], channels: int) -> tuple[int, ...]:
-    """The codes of channels from the words of their planes."""
+    """The codes of channels, from the words of their planes."""
     return tuple(
         sum((words[c // WORD_BITS] >> c % WORD_BITS & 1) << t for t, words in enumerate(planes))
         for c in range(channels)
@@ -201,7 +202,7 @@ class PlaneSet:
 
     @property
     def written(self) -> str:
-        """A value from the bits of its code: ``2 b0 - 1``."""
+        """A value as a function of the bits of its code: ``2 b0 - 1``."""
         bits = written_sum([(weight, f"b{t}") for t, weight in enumerate(self.weights)])
         scaled = bits if self.alpha == 1 else f"{self.alpha} {bits if len(self.weights) == 1 else f'({bits})'}"
         return scaled + (f" {'-' if self.zeta > 0 else '+'} {abs(self.zeta)}" if self.zeta else "")
@@ -209,7 +210,8 @@ class PlaneSet:
 
 @dataclass(frozen=True)
 class PlanesInMemory:
-    """An operand in a layout: the shape of its uint32 words, their bytes, and which share of the bits is of values."""
+    """An operand in a layout: the shape of its uint32 words, their bytes, and which fraction of the bits holds
+    values."""
 
     what: str
     layout: str
@@ -220,7 +222,7 @@ class PlanesInMemory:
 
 @dataclass(frozen=True)
 class Planes(InfoRecord):
-    """The bit planes of a workload's operands, and where their words lie in each layout."""
+    """The bit planes of a workload's operands, and how each layout arranges their words."""
 
     workload: ConvWorkload
     planes: tuple[PlaneSet, ...]
@@ -231,7 +233,7 @@ class Planes(InfoRecord):
         return f"{self.workload.label}: bit planes of its operands"
 
     def table(self) -> Table:
-        """One row for each operand and layout."""
+        """One row per operand and layout."""
         rows = ((one.what, one.layout, list(one.shape), one.bytes, 100 * one.used) for one in self.layouts)
         return Table(("operand", "layout", "words", "bytes", "used %"), tuple(rows))
 
@@ -243,8 +245,8 @@ class Planes(InfoRecord):
 
 @checked
 def planes(workload: ConvWorkload | str) -> Planes:
-    """The planes of a workload's operands in every layout that holds them. Raises InvalidInput for an unknown workload,
-    Unsupported for types whose values are no sums of bits."""
+    """The planes of a workload's operands in every layout that can hold them. Raises InvalidInput for an unknown
+    workload, Unsupported for types whose values are not weighted sums of bits."""
     wl = workload_named(workload)
     types = wl.precision
     operands: tuple[tuple[str, Operand, tuple[int, ...]], ...] = (

@@ -1,4 +1,4 @@
-"""Where a kernel on bit planes has its planes, and how a thread makes an output of their counts."""
+"""Where a kernel on bit planes keeps its planes, and how a thread composes an output from their counts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def plane_composition(
     workload: ConvWorkload | str, config: Configuration | None = None, image: int = 0, pixel: int = 0, seed: int = 0,
     x: NDArray[Any] | None = None, w: NDArray[Any] | None = None,
 ) -> PlaneComposition:  # fmt: skip
-    """The planes of a kernel's first tile and 32 outputs of one of its pixels: of values x [N,H,W,C] and w [K,R,S,C],
-    else of random ones. ``config`` defaults to the one to try first. Raises InvalidInput for a configuration that is
-    refused, or a pixel that the tile does not have."""
+    """The planes of a kernel's first tile and 32 outputs of one of its pixels, for values x [N,H,W,C] and w [K,R,S,C],
+    or random ones by default. ``config`` defaults to the one that would be tried first. Raises InvalidInput for a
+    configuration that is rejected, or a pixel outside the tile."""
     return explained(PlaneComposition, workload, config, image=image, pixel=pixel, seed=seed, x=x, w=w)

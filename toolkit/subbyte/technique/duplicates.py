@@ -29,7 +29,8 @@ _TEXT_OFFSETS = 25
 
 @dataclass(frozen=True)
 class Loads:
-    """How many data a tile loads (or their bytes): no sharing, sharing inside each kernel row, sharing in both axes.
+    """How much a tile loads, in data or bytes: without sharing, sharing inside each kernel row, sharing along both
+    axes.
 
     A kernel that stages one kernel row at a time (``reorder_inner=1``) can share along the width only.
     """
@@ -69,28 +70,28 @@ class Duplicates(InfoRecord):
     genuine_of: tuple[int, ...]
     """Flat index of the genuine entry, per entry (its own index when it is genuine)."""
     fragment: tuple[int, ...]
-    """Row-major number of the datum among those of ``pixels``, per entry: the register fragment that holds it."""
+    """Row-major index of the datum among those of ``pixels``, per entry: the register fragment that holds it."""
     slot: tuple[int, ...]
-    """Row-major place of the datum in the block's halo, per entry: its place in shared memory."""
+    """Row-major index of the datum in the block's halo, per entry: its slot in shared memory."""
     copies: tuple[tuple[int, ...], ...]
-    """All flat indices of each datum, the data in order of first use; the first index of each is genuine."""
+    """All flat indices of each datum, in order of first use; the first index of each is genuine."""
     at: tuple[int, int] | None = None
-    """Output pixel of the tile's first pixel in the image, when a position was given."""
+    """Output coordinates of the tile's first pixel, if a position was given."""
     padding: tuple[bool, ...] = ()
     """Whether the datum lies outside the image and is zero, per entry; empty without a position."""
     masked: tuple[bool, ...] = ()
-    """Whether an output pixel lies beyond the output's edge, per pixel; empty without a position."""
+    """Whether an output pixel lies outside the output, per pixel; empty without a position."""
 
     @property
     def most_used(self) -> int:
-        """Genuine index of the datum with the most copies, the first of them, padding left out where it is known."""
+        """Genuine index of the datum with the most copies (the first such), ignoring padding if it is known."""
         real = [group for group in self.copies if not (self.padding and self.padding[group[0]])]
         return max(real or self.copies, key=len)[0]
 
     def warp(self, index: int, pixels: int) -> Duplicates:
         """The map of one warp that owns ``pixels`` consecutive pixels of this tile, starting at ``index * pixels``.
 
-        Flat indices and ``fragment`` count inside the warp; ``slot`` still names the block's shared memory.
+        Flat indices and ``fragment`` are relative to the warp; ``slot`` still refers to the block's shared memory.
         Raises InvalidInput when the tile has no such warp.
         """
         whole = len(self.pixels)
@@ -128,7 +129,7 @@ class Duplicates(InfoRecord):
         return "\n\n".join([self.title(), self._map_text(), self._halo_text(), columns_text(self.load_table())])
 
     def load_table(self) -> Table:
-        """Loads, bytes and ratio of the three ways of sharing."""
+        """Loads, bytes and ratio for the three ways of sharing."""
         ways = (
             ("none: every entry", self.loads.none, self.bytes_loaded.none, 1.0),
             ("width: each kernel row apart", self.loads.width, self.bytes_loaded.width, self.ratio_width),
@@ -172,11 +173,11 @@ class Duplicates(InfoRecord):
 def duplicates(
     workload: ConvWorkload | str, tile: Sequence[int] = (1, 4), *, at: Sequence[int] | None = None
 ) -> Duplicates:
-    """The lowered index map of an output tile, and what sharing saves.
+    """The lowered index map of an output tile, and how much sharing saves.
 
-    ``tile``: rows and columns of output pixels. ``at``: output pixel (row, column) of the tile's first pixel; with it,
-    data outside the image and pixels beyond the output's edge are flagged. Raises InvalidInput for a tile that is not
-    two positive integers, is too large to list, or a position outside the output.
+    ``tile``: rows and columns of output pixels. ``at``: output coordinates (row, column) of the tile's first pixel;
+    with it, data outside the image and pixels outside the output are flagged. Raises InvalidInput for a tile that is
+    not two positive integers or is too large to list, and for a position outside the output.
     """
     from subbyte.workload import workload as parse
 
@@ -232,7 +233,7 @@ def _map(workload: ConvWorkload, tile: tuple[int, int], pixels: tuple[tuple[int,
 
 
 def _place(mapped: Duplicates, at: tuple[int, int]) -> Duplicates:
-    """The same map with a position in the image: what is padding, what is beyond the output."""
+    """The same map with a position in the image: which data are padding, and which pixels are outside the output."""
     w, (p, q) = mapped.workload, at
     top, left = p * w.stride - w.pad, q * w.stride - w.pad
     padding = tuple(not (0 <= top + row < w.h and 0 <= left + column < w.w) for row, column in mapped.datum)

@@ -1,4 +1,4 @@
-"""A batch normalization and rounding as integer thresholds, as an info record."""
+"""Batch normalization and rounding folded into integer thresholds, as an info record."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from subbyte.workload import workload as workload_named
 
 @dataclass(frozen=True)
 class SumRange:
-    """The sums from ``least`` to ``most`` that give a value of the output type, and its code."""
+    """The sums from ``least`` to ``most`` that give one value of the output type, and its code."""
 
     value: int
     code: int
@@ -31,11 +31,11 @@ class SumRange:
 
 @dataclass(frozen=True)
 class Folding(InfoRecord):
-    """A batch normalization and rounding of one channel as thresholds (:class:`subbyte.Thresholds`).
+    """Batch normalization and rounding of one channel as thresholds (:class:`subbyte.Thresholds`).
 
-    ``levels`` and ``flip`` are the channel's; ``always`` and ``never`` are the levels that every sum passes, and none.
-    ``ranges`` are in the order of the sums, from ``least`` to ``most`` of the workload. ``needs`` are the normalized
-    numbers from which on a sum passes: half way between two values of the output.
+    ``levels`` and ``flip`` are the channel's; ``always`` and ``never`` are the levels that every sum passes and that
+    none does. ``ranges`` are in the order of the sums, from ``least`` to ``most`` of the workload. ``needs`` are the
+    normalized numbers at which a sum passes: halfway between two values of the output.
     """
 
     workload: ConvWorkload
@@ -56,7 +56,7 @@ class Folding(InfoRecord):
     never: int = NEVER
 
     def normalized(self, total: float) -> float:
-        """What the batch normalization makes of a sum."""
+        """The result of batch normalization for a sum."""
         return self.gamma * (total - self.mean) / sqrt(self.variance + self.eps) + self.beta
 
     def title(self) -> str:
@@ -66,14 +66,14 @@ class Folding(InfoRecord):
         return f"{self.workload.label}: {normalized}, to {self.output} in steps of {self.step:g}"
 
     def table(self) -> Table:
-        """One row for each value that some sum gives."""
+        """One row per value that some sum gives."""
         return Table(
             ("sums from", "to", "value", "code"),
             tuple((one.least, one.most, one.value, one.code) for one in self.ranges),
         )
 
     def text(self) -> str:
-        """The thresholds, then what they give."""
+        """The thresholds, then the values they give."""
         said = {ALWAYS: "always", NEVER: "never"}
         levels = ", ".join(said.get(level, str(level)) for level in self.levels)
         rule = "sum >= level, turned over (gamma < 0)" if self.flip else "sum >= level"
@@ -85,9 +85,9 @@ def folding(
     workload: ConvWorkload | str, gamma: float = 1.0, beta: float = 0.0, mean: float | None = None,
     variance: float | None = None, eps: float = 1e-5, step: float = 1.0,
 ) -> Folding:  # fmt: skip
-    """The thresholds of one channel of a workload: mean and variance are those of random sums unless given.
+    """The thresholds of one channel of a workload; mean and variance default to those of random sums.
 
-    Raises InvalidInput for numbers that no batch normalization has.
+    Raises InvalidInput for numbers that no batch normalization can have.
     """
     wl = workload_named(workload)
     average, spread = (

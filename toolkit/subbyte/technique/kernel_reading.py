@@ -1,4 +1,4 @@
-"""A kernel's four texts, line by line with the class of each instruction, and what differs from another kernel's."""
+"""A kernel's four texts, line by line with the class of each instruction, and how they differ from another kernel's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from subbyte.kernel.kernel import Kernel
 
 LANGUAGES = {"tir": "TIRx", "cuda": "CUDA", "ptx": "PTX", "sass": "SASS"}
-"""The texts of a kernel, from its description to the machine code."""
+"""The texts of a kernel, from the TIRx script to the machine code."""
 
 CLASSES = {
     "matrix": "a matrix instruction: a warp, or a group of four, multiplies two tiles and adds to the sums in its "
@@ -27,7 +27,7 @@ CLASSES = {
     "shuffle": "a shuffle: the lanes of a warp exchange registers, no memory involved",
     "barrier": "a barrier or a wait: nothing goes on until the copies or the other threads have arrived",
 }
-"""Classes of instructions that decide a convolution's speed, each with what it does. All others are arithmetic."""
+"""Classes of instructions that decide a convolution's speed, with what each does. All others are arithmetic."""
 
 _SASS = {
     "matrix": r"[IHBQ]G?MMA", "copy": r"LDGSTS|UBLKCP|UTMALDG", "load": r"LDG|LDS|LDSM|LDL|LD",
@@ -52,11 +52,11 @@ _SOURCE = {
 _NOISE = re.compile(r"^\s*(?:// (?:begin|end) inline asm|//-*|)\s*$")
 _SASS_LINE = re.compile(r"^\s+/\*[0-9a-f]{4,}\*/\s+(.*?)\s*;\s*$")
 _PTX_DECLARATION = re.compile(r"^\s*\.(?:reg|loc|file|pragma)")
-_SLOW_DIFFERENCE = 1500  # lines from which the comparison leaves very common lines aside
+_SLOW_DIFFERENCE = 1500  # lines from which on the comparison ignores very common lines
 
 
 class Row(NamedTuple):
-    """A line of text. ``sign`` is `` `` (in both kernels), ``-`` (only in the first), ``+`` (only in the other)."""
+    """A line of text. ``sign`` is `` `` (in both kernels), ``-`` (only in the first) or ``+`` (only in the other)."""
 
     sign: str
     kind: str
@@ -65,7 +65,7 @@ class Row(NamedTuple):
 
 
 class Fact(NamedTuple):
-    """A number about the kernels; ``other`` is None where there is only one."""
+    """A number about the kernels; ``other`` is None if there is only one."""
 
     name: str
     value: float
@@ -77,7 +77,7 @@ class Fact(NamedTuple):
 class KernelReading(InfoRecord):
     """The texts of a kernel, alone or compared with ``other``. Made by :func:`kernel_reading`.
 
-    ``rows``: lines by language; ``counts``: instructions standing in the machine code by class and name (a loop runs
+    ``rows``: lines by language; ``counts``: instructions in the machine code by class and name (a loop executes
     them many times); ``hunks``: ranges of rows (first, end) that differ; ``facts``: numbers side by side.
     """
 
@@ -93,14 +93,14 @@ class KernelReading(InfoRecord):
     facts: tuple[Fact, ...]
 
     def find(self, language: str, words: str) -> tuple[int, ...]:
-        """Rows of a text that contain ``words`` (in any case). Raises InvalidInput for an unknown language."""
+        """Rows of a text that contain ``words`` (ignoring case). Raises InvalidInput for an unknown language."""
         if language not in LANGUAGES:
             raise InvalidInput(f"unknown text {language!r}: {did_you_mean(language, LANGUAGES)}")
         sought = words.lower()
         return tuple(i for i, row in enumerate(self.rows[language]) if sought and sought in row.text.lower())
 
     def title(self) -> str:
-        """What is read."""
+        """The kernel or kernels being read."""
         against = f" against {self.other}" if self.other else ""
         return f"Kernel of {self.workload} on {self.arch} with {self.instruction}: {self.config}{against}"
 
@@ -118,10 +118,10 @@ class KernelReading(InfoRecord):
 
 @checked
 def kernel_reading(kernel: Kernel, other: Kernel | None = None) -> KernelReading:
-    """Read a kernel's TIRx, CUDA, PTX and SASS; with ``other``, say what differs.
+    """Read a kernel's TIRx, CUDA, PTX and SASS; with ``other``, show the differences.
 
-    Texts are compared without register numbers, which the compiler deals out anew for every kernel; the lines of the
-    first kernel are shown where both agree. Raises MissingDependency without NVRTC or the disassembler.
+    Texts are compared without register numbers, which the compiler assigns anew for every kernel; lines that agree are
+    shown as in the first kernel. Raises MissingDependency without NVRTC or the disassembler.
     """
     pairs = {name: (_lines(name, kernel), _lines(name, other)) for name in LANGUAGES}
     rows = {name: _rows(name, *pair) for name, pair in pairs.items()}
@@ -139,7 +139,7 @@ def _name(kernel: Kernel) -> str:
 
 
 def _lines(language: str, kernel: Kernel | None) -> list[str]:
-    """The text without what says nothing: addresses, sections, blank lines, the compiler's remarks."""
+    """The text without uninformative parts: addresses, sections, blank lines and the compiler's remarks."""
     if kernel is None:
         return []
     if language == "tir" and (getattr(kernel, "edited", False) or not getattr(kernel, "has_tir", True)):
@@ -149,14 +149,14 @@ def _lines(language: str, kernel: Kernel | None) -> list[str]:
         labels = [line for line in lines if line.startswith(".L_") or _SASS_LINE.match(line)]
         shown = [f"  {found[1]}" if (found := _SASS_LINE.match(line)) else line for line in labels]
         last = next((i for i in reversed(range(len(shown))) if not shown[i].strip().startswith(("NOP", ".L_"))), 0)
-        return shown[: last + 1]  # what follows only fills the last line of the instruction cache
+        return shown[: last + 1]  # the rest only pads the last line of the instruction cache
     if language == "ptx":
         lines = [line.replace("\t", "  ") for line in lines if not _PTX_DECLARATION.match(line)]
     return [line.rstrip() for line in lines if not _NOISE.match(line)]
 
 
 def classify(language: str, line: str) -> str:
-    """The class of the instruction in a line, or an empty text for arithmetic, control flow and declarations."""
+    """The class of the instruction in a line; empty for arithmetic, control flow and declarations."""
     if language == "sass":
         name = re.match(r"\s*(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)", line)
         return next((kind for kind, names in _SASS.items() if name and re.fullmatch(names, name[1])), "")

@@ -1,8 +1,8 @@
 """Two layouts as orders of the same data, and what one access of a warp moves in each.
 
-A *datum* is one pixel of one image and 32 channels: 16 bytes, what a lane of the kernel's load moves. Where it lies
-comes from :func:`subbyte.numerics.layout.relayout`, which data are asked for from :func:`subbyte.accesses` of a kernel.
-Source: Choi et al. 2022 (arXiv 2202.06819), section 3.3 and Figure 11.
+Here a *datum* is one pixel of one image and 32 channels: the 16 bytes that a lane of the kernel's load moves. Its
+address comes from :func:`subbyte.numerics.layout.relayout`, the requested data from :func:`subbyte.accesses` of a
+kernel. Source: Choi et al. 2022 (arXiv 2202.06819), section 3.3 and Figure 11.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LAYOUTS = ("nhwc", "nhwcnc")
 DATUM_BYTES = 4 * BLOCK_WORDS
 MOST_CHANNELS = 64
 LAYER = "n8h1w4c{channels}k32r1s1p0"
-"""Four pixels of 8 images and 32 or 64 channels: at most 1024 bytes, small enough to see all of it."""
+"""Four pixels of 8 images and 32 or 64 channels: at most 1024 bytes, small enough to show completely."""
 _KNOBS = {"blk_row_warps": 1, "blk_col_warps": 1, "warp_row_tiles": 4, "warp_col_tiles": 1, "tile_height": 1,
           "chunk": 1}  # fmt: skip
 
@@ -36,9 +36,9 @@ _KNOBS = {"blk_row_warps": 1, "blk_col_warps": 1, "warp_row_tiles": 4, "warp_col
 class LayoutOrder(InfoRecord):
     """A small tensor in two orders. ``data``: (image, pixel, channel block) of each datum, in NHWC order.
 
-    By layout: ``bytes`` is where each datum begins; ``moved`` how many 32-byte sectors were moved once the first 0, 1
-    ... 32 lanes have asked; ``share`` which part of the moved bytes all lanes together asked for. ``lanes``: the datum
-    that each lane asks for.
+    By layout: ``bytes`` is the address of each datum; ``moved`` the number of 32-byte sectors moved after the first 0,
+    1 ... 32 lanes; ``share`` the fraction of the moved bytes that the lanes requested. ``lanes``: the datum that each
+    lane requests.
     """
 
     workload: str
@@ -56,12 +56,12 @@ class LayoutOrder(InfoRecord):
         return f"order of {self.workload} in memory: one access of {len(self.lanes)} lanes moves {counts}"
 
     def table(self) -> Table:
-        """One row for each datum."""
+        """One row per datum."""
         rows = [(*datum, *(self.bytes[name][i] for name in self.bytes)) for i, datum in enumerate(self.data)]
         return Table(("image", "pixel", "channel block", *(f"byte in {name}" for name in self.bytes)), tuple(rows))
 
     def sector(self, layout: str, datum: int) -> int:
-        """The 32-byte sector that a datum lies in."""
+        """The 32-byte sector that contains a datum."""
         return self.bytes[layout][datum] // SECTOR
 
 
@@ -69,7 +69,7 @@ class LayoutOrder(InfoRecord):
 def layout_order(channels: int = MOST_CHANNELS) -> LayoutOrder:
     """The input of a small layer in NHWC and NHWCnc, and the first load of a warp of its kernel.
 
-    ``channels``: 32 or 64. More lie farther apart, with nothing else to see. Raises InvalidInput for another number.
+    ``channels``: 32 or 64. More would only lie farther apart. Raises InvalidInput for another number.
     """
     if channels not in (MOST_CHANNELS // 2, MOST_CHANNELS):
         raise InvalidInput(f"channels {channels}: orders are shown of 32 or 64 channels")
@@ -99,7 +99,7 @@ def _load(layer: str, layout: str) -> Access:
 
 
 def _bytes(layout: str, pixels: int, blocks: int) -> tuple[int, ...]:
-    """Where each datum begins: words that carry the datum's number are laid out, and found again."""
+    """The address of each datum: words that carry the datum's number are laid out, then located."""
     count = BATCH_GROUP * pixels * blocks
     named = np.repeat(np.arange(count, dtype=np.uint32), BLOCK_WORDS).reshape(BATCH_GROUP, 1, pixels, -1)
     words = named if layout == "nhwc" else relayout(named, "nhwc", layout)
@@ -108,6 +108,6 @@ def _bytes(layout: str, pixels: int, blocks: int) -> tuple[int, ...]:
 
 
 def _moved(load: Access) -> tuple[int, ...]:
-    """Sectors that the first lanes touch, for none of them up to all."""
+    """Sectors touched by the first n lanes, for n from none to all."""
     known = [address for address in load.addresses if address is not None]
     return tuple(len(sectors(known[:count], load.bytes_per_lane).sectors) for count in range(len(known) + 1))

@@ -1,9 +1,9 @@
-"""The CUDA lines that do what a picture shows, of kernels that were generated and run on the CPU once.
+"""The CUDA lines for each picture, from kernels that were generated and run on the CPU once.
 
-Packing in registers, the packed stores and the taps look the same in every kernel of their kind, so their pictures are
-drawn without one. Their lines are from the kernels in :data:`EXAMPLES`; ``tools/listings.py`` writes them to
-``listings.json`` beside this file, and a test makes them anew and compares. The lines that touch memory or other lanes
-are those that the trace names; those between them are found by their instruction.
+Register-level packing, packed stores and taps look the same in every kernel of their kind, so their pictures are
+drawn without a kernel. Their lines come from the kernels in :data:`EXAMPLES`; ``tools/listings.py`` writes them to
+``listings.json`` next to this file, and a test regenerates and compares them. Lines that touch memory or other lanes
+are those named by the trace; the lines between them are found by their instruction.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ EXAMPLES = {
     "stores": ("n8h8w8c64k64r3s3p1", "wgp-tw8-tr1-cm1-sg2-st5-sta0", "sm_90a"),
     "taps": ("n8h8w8c64k64r3s3p1", "wgp-tw8-tr1-cm1-sg2-st5-sta0", "sm_90a"),
 }
-"""By picture: workload, configuration and architecture of the kernel that its lines are of."""
+"""For each picture, the workload, configuration and architecture of the kernel that its lines come from."""
 Steps = dict[str, tuple[int, ...]]
 
 
@@ -69,7 +69,7 @@ def fresh_listing(name: str) -> Listing:
 
 
 def _first_group(run: EmulatorRun, line: int) -> np.ndarray | None:
-    """The rows of the first access of the lowest warp at a line; None where the trace has none."""
+    """The trace rows of the first access at a line by the lowest warp; None if there is none."""
     assert run.trace is not None
     for kind in ("copy", "shared_load", "shared_store", "global_load", "global_store", "shuffle", "mma", "wgmma"):
         for group in warp_groups(run.trace, kind):
@@ -79,7 +79,7 @@ def _first_group(run: EmulatorRun, line: int) -> np.ndarray | None:
 
 
 def _traced(run: EmulatorRun, kind: str, words: str) -> tuple[int, ...]:
-    """Lines at which the trace has accesses of a kind, of those whose text has some words."""
+    """Lines that contain some words and at which the trace has accesses of a kind."""
     assert run.trace is not None
     text = run.text.split("\n")
     groups = warp_groups(run.trace, kind)
@@ -88,7 +88,7 @@ def _traced(run: EmulatorRun, kind: str, words: str) -> tuple[int, ...]:
 
 
 def _between(run: EmulatorRun, words: str, after: int, before: int) -> tuple[int, ...]:
-    """Lines of the text from one line to another that have some words."""
+    """Lines between two lines of the text that contain some words."""
     text = run.text.split("\n")
     return tuple(n for n in range(after, before + 1) if words in text[n - 1])
 
@@ -116,9 +116,10 @@ def _stores(run: EmulatorRun) -> Steps:
 
 
 def _taps(run: EmulatorRun, records: list[TapAddresses]) -> Steps:
-    """The multiplications of each tap, and the stores that put pixels there.
+    """The multiplications of each tap, and the stores that put its pixels there.
 
-    Those of a tap are at the line that began at its descriptors in all output rows of the block, and nowhere else.
+    A tap's multiplications are at the line that started at its descriptors in all output rows of the block, and nowhere
+    else.
     """
     assert run.trace is not None
     begun: dict[int, set[int]] = {}

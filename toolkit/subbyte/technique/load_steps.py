@@ -1,4 +1,5 @@
-"""The duplicate-aware load step by step, as one warp of a generated kernel does it (Algorithm 1, Choi et al. 2022)."""
+"""The duplicate-aware load step by step, as one warp of a generated kernel performs it (Algorithm 1, Choi et al.
+2022)."""
 
 from __future__ import annotations
 
@@ -22,13 +23,12 @@ def load_steps(
     block: int | None = None,
     warp: int = 0,
 ) -> LoadSteps:
-    """Run one block of a kernel on the CPU and give its first stage's loads and multiplications, step by step.
+    """Run one block of a kernel on the CPU and return the loads and multiplications of its first stage, step by step.
 
-    ``source``: a kernel, or a workload for which ``config`` and ``arch`` say how it is generated. ``block`` counts
-    blocks along the pixels; by default it is the first of the second row of tiles, with padding on its left. Raises
-    InvalidInput for a place that is not there, a configuration that is refused or too many steps; Unsupported where
-    copies are not asynchronous or an instruction takes two blocks of channels; MissingDependency without a C++
-    compiler.
+    ``source``: a kernel, or a workload to generate one for with ``config`` and ``arch``. ``block`` counts blocks along
+    the pixels; by default it is the first of the second row of tiles, with padding on its left. Raises InvalidInput for
+    a block or warp that does not exist, a configuration that is rejected or too many steps; Unsupported if copies are
+    not asynchronous or an instruction takes two blocks of channels; MissingDependency without a C++ compiler.
     """
     if not isinstance(source, Kernel):
         return explained(LoadSteps, source, config, arch, block=block, warp=warp)

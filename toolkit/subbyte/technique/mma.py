@@ -1,7 +1,7 @@
-"""An mma instruction executed from register words, and the check that a fragment map agrees with it.
+"""An mma instruction executed on register words, and the check that a fragment map agrees with it.
 
-The executor is written from the text of the PTX ISA register by register, not from the maps of
-:mod:`subbyte.device.fragments`, so that the check compares two independent statements.
+The executor is written register by register from the text of the PTX ISA, not from the maps in
+:mod:`subbyte.device.fragments`, so the check compares two independent definitions.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def execute(instruction: str, a: np.ndarray, b: np.ndarray, c: np.ndarray, opera
 
 
 def scatter(map_: Map, matrix: np.ndarray, bits: int) -> np.ndarray:
-    """The register words that hold ``matrix`` by a fragment map: uint32 [lanes, registers]."""
+    """The register words that hold ``matrix`` according to a fragment map: uint32 [lanes, registers]."""
     words = np.zeros((len(map_), len(map_[0])), np.uint32)
     mask = (1 << bits) - 1
     for lane, registers in enumerate(map_):
@@ -85,7 +85,8 @@ def scatter(map_: Map, matrix: np.ndarray, bits: int) -> np.ndarray:
 
 
 def gather(map_: Map, words: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    """The int32 matrix whose elements lie one per register (operands C and D) in ``words`` [lanes, registers]."""
+    """The int32 matrix whose elements are stored one per register (operands C and D) in ``words`` [lanes,
+    registers]."""
     matrix = np.zeros(shape, np.int32)
     for lane, registers in enumerate(map_):
         for register, ((place,)) in enumerate(registers):
@@ -95,7 +96,7 @@ def gather(map_: Map, words: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
 
 @checked
 def check_fragments(record: Fragments, seed: int = 0) -> None:
-    """Raise WrongResult unless every map is a bijection and a random product through the instruction is right."""
+    """Raise WrongResult unless every map is a bijection and a random product computed with the instruction is right."""
     for operand in "abc":
         _check_bijection(record, operand)
     rng = np.random.default_rng(whole(seed, "seed"))
@@ -122,8 +123,8 @@ def check_fragments(record: Fragments, seed: int = 0) -> None:
 def execute_warpgroup(dtype: str, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     """D registers of a wgmma of 128 threads whose A is ``s8`` or ``b1`` (and.popc) words, uint32 [128, 4].
 
-    ``b`` is the matrix [k, n] that shared memory holds, ``c`` int32 [128, n / 2]. Each warp's part for eight columns is
-    an mma.sync m16n8 of the same k, which this is made of.
+    ``b`` is the matrix [k, n] in shared memory, ``c`` int32 [128, n / 2]. For eight columns, each warp's part is
+    an mma.sync m16n8 with the same k; the result is composed of these.
     """
     instruction = {"s8": "m16n8k32.s8", "b1": "m16n8k256.b1"}[dtype]
     words = fragments(instruction)
@@ -137,7 +138,7 @@ def execute_warpgroup(dtype: str, a: np.ndarray, b: np.ndarray, c: np.ndarray) -
 
 
 def _check_warps(record: Fragments) -> None:
-    """Each warp holds its sixteen rows as the instruction of one warp would."""
+    """Raise WrongResult unless each warp holds its sixteen rows as the instruction of a single warp would."""
     base = fragments({"s8": "m16n8k32.s8", "b1": "m16n8k256.b1"}[record.dtype])
     for operand, columns in (("a", 1), ("c", record.n // 8)):
         for thread, registers in enumerate(record.map(operand)):
@@ -152,7 +153,8 @@ def _check_warps(record: Fragments) -> None:
 
 
 def _check_shared(record: Fragments) -> None:
-    """Each layout holds B once, what the descriptor's fields say leads to every piece, and the map is the first one."""
+    """Raise WrongResult unless each layout holds B once, the descriptor's fields lead to every piece, and the map is
+    the first layout's."""
     per = 8 // record.bits
     for piece, (held,) in enumerate(record.b):
         wanted = [record.shared[0].address(n, k // per) for k, n in held]
@@ -169,10 +171,10 @@ def _check_shared(record: Fragments) -> None:
 
 
 def _pieces_of_row(descriptor: int, row: int) -> list[int]:
-    """Bytes of a row's two pieces, from the fields of a descriptor as the PTX ISA explains them."""
+    """Byte addresses of a row's two pieces, from the fields of a descriptor as the PTX ISA defines them."""
     leading, stride = ((descriptor >> shift & 0x3FFF) * 16 for shift in (16, 32))
     group, line = divmod(row, 8)
-    chunks = {0: 1, 1: 8, 2: 4, 3: 2}[descriptor >> 62]  # pieces in a row of the layout
+    chunks = {0: 1, 1: 8, 2: 4, 3: 2}[descriptor >> 62]  # pieces per row of the layout
     if chunks == 1:
         return [group * stride + line * 16, group * stride + line * 16 + leading]
     start = group * stride + line * chunks * 16
@@ -192,7 +194,7 @@ def _check_bijection(record: Fragments, operand: str) -> None:
 
 
 def _check_places(record: Fragments) -> None:
-    """One element at a time: a permutation of k in both A and B leaves the product right and is found here only."""
+    """Check one element at a time: permuting k in both A and B leaves the product right and is only found here."""
     for operand, others in (("a", record.k), ("b", record.k)):
         for k in range(others):
             matrix = np.zeros(record.shape(operand), np.int64)
@@ -205,7 +207,7 @@ def _check_places(record: Fragments) -> None:
 
 
 def _words_of_k(record: Fragments, operand: str, k: int) -> np.ndarray:
-    """Register words that are one where the PTX ISA puts the elements with this k."""
+    """Register words that are nonzero only at elements with this k, placed as the PTX ISA defines."""
     per = 32 // record.bits
     firsts = (_FIRST_OF_A if operand == "a" else _FIRST_OF_B)[record.instruction]
     words = np.zeros((LANES, len(firsts)), np.uint32)

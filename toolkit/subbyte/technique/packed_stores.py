@@ -1,4 +1,4 @@
-"""How a warp of a warpgroup turns sums into packed words of the next layer's input, followed byte by byte."""
+"""How a warp of a warpgroup turns sums into packed words of the next layer's input, byte by byte."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class WorkedStores:
 
 
 def worked_stores(record: PackedStores, seed: int = 0) -> WorkedStores:
-    """The record's way with random int32 sums, requantized and packed: every number as a kernel computes it."""
+    """The record's path with random int32 sums, requantized and packed: every number as a kernel computes it."""
     shape = (PIXELS, IMAGES, 2 * PAIRS)
     sums = np.random.default_rng(seed).integers(-700, 701, shape, dtype=np.int32)
     values = Requantization.per_tensor(2 * PAIRS, 1, SHIFT).apply(sums)

@@ -1,4 +1,4 @@
-"""The base of the info records, which packages below this one use as well: see :mod:`subbyte.info_record`."""
+"""The base class of the info records, also used by packages below this one: see :mod:`subbyte.info_record`."""
 
 from subbyte.info_record import InfoRecord, Table, columns_text, grid_text, plain, table_html
 

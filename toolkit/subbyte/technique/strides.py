@@ -1,8 +1,8 @@
-"""What loading a tile of one-bit operands costs by the distance of its rows, as an info record.
+"""The cost of loading a tile of one-bit operands as a function of its row distance, as an info record.
 
-A tile is what a matrix instruction takes: 8 rows of 128 bits. In the plain layout its rows lie a *leading dimension*
-apart, the bits of a whole row of the matrix. TCBNN (arXiv 2006.16578) measures how the load's time follows
-that distance, and stores tiles in one piece instead (``fsb``); ``nb8`` stores them so, too, in another order of tiles.
+A matrix instruction takes a tile of 8 rows of 128 bits. In the plain layout its rows are a *leading dimension*
+apart, the bits of a whole matrix row. TCBNN (arXiv 2006.16578) measures how the load time depends on
+that distance, and stores tiles contiguously instead (``fsb``); so does ``nb8``, with another order of tiles.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DISTANCES = tuple(range(128, 1025, 128))
 """Leading dimensions of TCBNN's experiment, in bits."""
 MOST_BITS = 1 << 20
 PIECE_BYTES = BLOCK_BITS // 8
-"""A row of a tile: what a lane loads at once."""
+"""Bytes in a row of a tile: what a lane loads at once."""
 _LANES = 32
 
 
@@ -37,9 +37,9 @@ class TileLoad:
 
     ``bits`` is the width of the matrix, ``distance`` the bits from one row of the tile to the next, the leading
     dimension. ``addresses`` are the rows' first bytes; ``banks`` the 4 of each row in shared memory. ``wavefronts`` are
-    the cycles of a load from shared memory, 1 where no two rows meet in a bank; ``sectors`` (32 bytes) and ``lines``
-    (128 bytes) what a load from global memory touches, ``useful`` the share of the moved bytes that the tile is.
-    ``gcd`` is that of distance / 128 and 8, which the wavefronts follow.
+    the cycles of a load from shared memory, 1 if no two rows share a bank; ``sectors`` (32 bytes) and ``lines`` (128
+    bytes) are what a load from global memory touches, ``useful`` the fraction of the moved bytes that belong to the
+    tile. ``gcd`` is that of distance / 128 and 8, which determines the wavefronts.
     """
 
     layout: str
@@ -56,26 +56,27 @@ class TileLoad:
 
 @dataclass(frozen=True)
 class Strides(InfoRecord):
-    """The loads of a tile: in the plain layout for several leading dimensions, then in the layouts of whole tiles."""
+    """The loads of a tile: in the plain layout for several leading dimensions, then in the layouts with contiguous
+    tiles."""
 
     loads: tuple[TileLoad, ...]
 
     @property
     def plain(self) -> tuple[TileLoad, ...]:
-        """Those in the plain layout."""
+        """Loads in the plain layout."""
         return tuple(load for load in self.loads if load.layout == NHWC)
 
     @property
     def blocks(self) -> tuple[TileLoad, ...]:
-        """Those of tiles in one piece."""
+        """Loads of contiguous tiles."""
         return tuple(load for load in self.loads if load.layout != NHWC)
 
     def title(self) -> str:
-        """What is loaded."""
+        """The tile that is loaded."""
         return "A tile of 8 rows x 128 bits: what a load costs by the distance of its rows"
 
     def table(self) -> Table:
-        """One row for each load."""
+        """One row per load."""
         rows = tuple(
             (one.layout, one.bits, one.distance, one.gcd, one.wavefronts, len(one.sectors), len(one.lines),
              100 * one.useful)
@@ -85,7 +86,7 @@ class Strides(InfoRecord):
         return Table(names, rows)
 
     def text(self) -> str:
-        """The table, and what it says."""
+        """The table, and its conclusion."""
         return "\n".join([
             self.title(), "", columns_text(self.table()), "",
             "wavefronts: of shared memory, 1 without bank conflicts; sectors (32 bytes), lines (128): of global memory",
@@ -97,7 +98,7 @@ class Strides(InfoRecord):
 def strides(distances: Sequence[int] = DISTANCES) -> Strides:
     """The loads of the first tile of a matrix [8 rows, bits], for each width in bits (multiples of 128).
 
-    Raises InvalidInput for a width that no row of whole tiles has.
+    Raises InvalidInput for a width that is not a multiple of a tile's.
     """
     given = list(distances) if is_several(distances) else []
     if not given or not all(is_whole(one) and 0 < one <= MOST_BITS and one % BLOCK_BITS == 0 for one in given):

@@ -1,4 +1,4 @@
-"""Where the taps of a convolution begin in shared memory, in kernels that multiply out of it."""
+"""Where the taps of a convolution start in shared memory, for kernels that multiply out of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ __all__ = ["PIXEL_BYTES", "StoredRow", "Tap", "TapAddresses", "tap_addresses"]
 def tap_addresses(
     workload: ConvWorkload | str, config: Configuration | None = None, output_row: int = 0
 ) -> TapAddresses:
-    """The taps of an output row of the first block, first channels. ``config`` defaults to the one to try first.
+    """The taps of an output row of the first block, first channels. ``config`` defaults to the one that would be tried
+    first.
 
     Raises InvalidInput for a configuration that cannot be built, or a row that its first block does not compute.
     """

@@ -1,4 +1,4 @@
-"""How a convolution becomes a matrix product and how that is cut: block tiles, warp tiles, matrix instructions."""
+"""How a convolution becomes a matrix product and how that is divided: block tiles, warp tiles, matrix instructions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def tiling(workload: ConvWorkload | str, config: Configuration | None = None, *,
 def warpgroup_tiling(
     workload: ConvWorkload | str, config: Configuration | None = None, arch: str = "sm_90a"
 ) -> WarpgroupTiling:
-    """How a configuration of the wgmma family (default: the one to try first) cuts a workload.
+    """How a configuration of the wgmma family (default: the one that would be tried first) divides a workload.
 
     Raises InvalidInput for an unknown workload or architecture, Unsupported with the reason for a configuration that
     cannot be built.

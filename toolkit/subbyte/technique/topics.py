@@ -1,4 +1,4 @@
-"""A record of a workload and a configuration, whatever family the configuration is of."""
+"""Info records for a workload and a configuration of any family."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ def explained(
     arch: Arch | str = "sm_90a",
     **options: Any,
 ) -> Record:
-    """The record ``gives`` of a workload under a configuration, made by its family; ``options`` are those of the topic.
+    """A record of type ``gives`` for a workload under a configuration, made by its family; ``options`` are those of the
+    topic.
 
-    Without a configuration, it is of the first family that has such a topic: its plain configuration or the best known
-    one, as the topic says. Raises InvalidInput for unknown names and for a configuration that is refused, Unsupported
-    where kernels of the configuration's family are not shown so.
+    Without a configuration, the first family with that topic is used, with its plain or best known configuration,
+    whichever the topic prefers. Raises InvalidInput for unknown names and for a configuration that is rejected,
+    Unsupported if the configuration's family has no such topic.
     """
     family, topic = topic_giving(gives, config)
     found, target = workload_named(workload), arch if isinstance(arch, Arch) else arch_named(arch)
@@ -41,10 +42,11 @@ def explained(
 def planned(
     family: Family, topic: Topic[Any], workload: ConvWorkload, config: Configuration | None, arch: Arch
 ) -> Plan:
-    """The plan that a topic shows; it may turn out to be refused. Raises Unsupported when none is given or known."""
+    """The plan to show for a topic; it may turn out to be rejected. Raises Unsupported when none is given or known."""
     if config is None:
         config = family.plain
-        # The plain one is made for four bits: with others it may have too few blocks for an instruction.
+        # The plain configuration is meant for four bits: with other types it may have too few blocks for an
+        # instruction.
         others = four_bits_alone(workload) is not None and family.check(family.plan(workload, config, arch))
         if not topic.plain or others:
             config = known_config(workload, arch, family)
@@ -57,13 +59,13 @@ def shown(topic: Topic[Record], plan: Plan, **options: Any) -> Record:
 
 
 def shown_of_kernel(gives: type[Record], kernel: Kernel, **options: Any) -> Record:
-    """The record ``gives`` of a kernel. Raises Unsupported where kernels of its family are not shown so."""
+    """A record of type ``gives`` for a kernel. Raises Unsupported if its family has no such topic."""
     _, topic = topic_giving(gives, kernel.config)
     return shown(topic, kernel.plan, **options)
 
 
 def plan_of(workload: ConvWorkload | str, config: Configuration, arch: Arch | str = "sm_90a") -> Plan:
-    """The plan of a configuration of any family. Raises InvalidInput with the reason for one that is refused."""
+    """The plan of a configuration of any family. Raises InvalidInput with the reason if it is rejected."""
     family, found = family_of(config), workload_named(workload)
     plan = family.plan(found, config, arch if isinstance(arch, Arch) else arch_named(arch))
     if reason := family.check(plan):

@@ -1,1 +1,1 @@
-"""TVM TIRx: named loops, values and registers, the frame of a kernel, and the way to CUDA text."""
+"""TVM TIRx: named loops, values and registers, the frame of a kernel, and lowering to CUDA text."""

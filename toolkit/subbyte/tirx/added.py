@@ -1,4 +1,4 @@
-"""Values that are added to sums before they are rounded: where they lie, in the layout of the output."""
+"""Residual values that are added to sums before rounding: where they lie, in the layout of the output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from subbyte.workload.operand import WORD_BITS
 
 
 def place(plan: Any, first: Callable[[Any], Any], channel: Any, image: Any) -> tuple[Any, Any]:
-    """The residual's word that holds an even channel (0 to 30) and the next one, and the bit at which the first begins.
+    """The residual's word that holds an even channel (0 to 30) and the next one, and the bit where the first one
+    starts.
 
     ``first(image)`` is the first word of 32 output channels of one pixel, stored as 4-bit values.
     """
@@ -24,7 +25,7 @@ def place(plan: Any, first: Callable[[Any], Any], channel: Any, image: Any) -> t
         if packed:  # blocks of 16 channels of 8 images
             return first(0) * 2 + channel // 16 * 32 + image * 4 + channel % 16 // 4, channel % 4 * 8
         return first(image) * 2 + channel // 4, channel % 4 * 8
-    # A pixel has a block less than its 32 channels would: what is read for channels that only fill up is any other.
+    # A pixel has one block less than its 32 channels would take: the padding channels may read any other block.
     each = 32 if packed else 4
     start = bind("start", (first(0) if packed else first(image)) * 2)
     block = T.min(start % (each * (blocks + 1)) // each + channel // 16, T.int32(blocks - 1))
@@ -33,7 +34,7 @@ def place(plan: Any, first: Callable[[Any], Any], channel: Any, image: Any) -> t
 
 
 def pair(plan: Any, word: Any, bit: Any) -> list[Any]:
-    """The int32 values of two neighbouring channels, of which the first begins at a bit of a word."""
+    """The int32 values of two neighbouring channels; the first one starts at ``bit`` of ``word``."""
     bits, found = plan.added.bits, []
     for second in range(2):
         start = T.cast(bit + second * bits, "uint32")

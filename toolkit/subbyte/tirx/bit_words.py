@@ -1,4 +1,4 @@
-"""Comparisons to words of bits: signs spread over bytes, bytes exchanged between lanes."""
+"""From comparisons to words of bits: signs expanded to bytes, bytes exchanged between lanes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import registers
 
 _SIGNS = 0x00FB
-"""prmt: the signs of two words, each spread over a byte."""
+"""Selector of prmt: the signs of two words, each expanded to a byte."""
 _LOW_HALVES = 0x5410
 
 
 def sign_bytes(words: list[Any]) -> Any:
-    """Four words -> a word with a byte for each: all ones where it is below 0."""
+    """Four words -> one word with a byte for each: all ones where the word is negative."""
     low, high, both = registers("low", 1), registers("high", 1), registers("mask", 1)
     op.permute_bytes(low[0], words[0], words[1], T.uint32(_SIGNS))
     op.permute_bytes(high[0], words[2], words[3], T.uint32(_SIGNS))
@@ -30,7 +30,7 @@ def exchange_bytes(word: Any, quarter: Any) -> None:
 
 
 def exchange_selectors(quarter: Any) -> list[Any]:
-    """What a lane takes in either step of an exchange."""
+    """The byte selectors of a lane for the two steps of an exchange."""
     halves = ((2, 0x5410, 0x3276), (1, 0x6240, 0x3715))
     return [T.Select((quarter & mask) != 0, T.uint32(high), T.uint32(low)) for mask, low, high in halves]
 
@@ -46,7 +46,7 @@ def exchange_selected(word: Any, selectors: list[Any]) -> None:
 
 
 def rank_plane(masks: list[Any], plane: int) -> Any:
-    """Bit ``plane`` of how many thresholds are passed, from the masks of all of them, which are passed in order."""
+    """Bit ``plane`` of the number of thresholds passed, from the masks of all thresholds, in ascending order."""
     step = 1 << plane
     found = masks[step - 1]
     for passed in range(2 * step - 1, len(masks), step):
@@ -55,7 +55,7 @@ def rank_plane(masks: list[Any], plane: int) -> Any:
 
 
 def class_of(classes: tuple[int, ...], index: Any) -> Any:
-    """The class of an index, whose classes come in runs."""
+    """The class of an index, looked up in ``classes``, where equal classes come in runs."""
     found: Any = T.int32(classes[-1])
     for place in range(len(classes) - 2, -1, -1):
         if classes[place] != classes[place + 1]:

@@ -1,4 +1,5 @@
-"""Stages that all threads of a block copy from global to shared memory, in groups where the architecture has those."""
+"""Pipeline stages that all threads of a block copy from global to shared memory, in groups if the architecture has
+them."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ def commit(arch: Arch) -> None:
 
 
 def wait(arch: Arch, in_flight: int) -> None:
-    """Wait until at most ``in_flight`` groups are unfinished, then for every thread of the block."""
+    """Wait until at most ``in_flight`` groups are unfinished, then synchronize all threads of the block."""
     if arch.async_copy:
         T.evaluate(T.ptx["cp.async.wait_group"](in_flight))
     T.evaluate(T.cuda.cta_sync())

@@ -12,14 +12,14 @@ from tvm.script.ir_builder import IRBuilder
 
 @contextmanager
 def loop(name: str, extent: int, kind: Any = T.unroll) -> Iterator[Any]:
-    """A loop of ``extent`` turns (``T.unroll``, ``T.serial`` or ``T.vectorized``); gives its variable."""
+    """A loop of ``extent`` iterations (``T.unroll``, ``T.serial`` or ``T.vectorized``); yields its variable."""
     with kind(extent) as variable:
         IRBuilder.name(name, variable)
         yield variable
 
 
 def bind(name: str, value: Any) -> Any:
-    """Compute ``value`` once, into a variable called ``name``."""
+    """Compute ``value`` once and store it in a variable called ``name``."""
     variable = T.bind(value)
     IRBuilder.name(name, variable)
     return variable
@@ -34,7 +34,7 @@ def registers(name: str, count: int, dtype: str = "uint32") -> Any:
 
 @contextmanager
 def when(condition: Any) -> Iterator[None]:
-    """``if (condition) { ... }``; without the test where Python already knows that it holds."""
+    """``if (condition) { ... }``; without the test if Python already knows that the condition holds."""
     if condition is True:
         yield
     else:
@@ -43,7 +43,7 @@ def when(condition: Any) -> Iterator[None]:
 
 
 def every(conditions: Iterable[Any]) -> Any:
-    """All conditions together; True where there are none."""
+    """The conjunction of all conditions; True if there are none."""
     found: Any = True
     for condition in conditions:
         found = condition if found is True else T.And(found, condition)

@@ -20,7 +20,7 @@ NamedBody = Callable[[Any, Mapping[str, Any]], None]
 def kernel_function(plan: Any, min_blocks: int, emit_body: Body) -> Any:
     """The TIRx function of a plan. Its buffers are flat; the plan's index maps give them meaning.
 
-    ``min_blocks``: blocks per multiprocessor that the compiler keeps registers free for.
+    ``min_blocks``: resident blocks per multiprocessor for which the compiler limits registers.
     """
 
     def emit(plan: Any, buffers: Mapping[str, Any]) -> None:
@@ -30,10 +30,11 @@ def kernel_function(plan: Any, min_blocks: int, emit_body: Body) -> Any:
 
 
 def named_function(plan: Any, min_blocks: int, emit: NamedBody, name: str = "conv") -> Any:
-    """The same for a body that takes any buffers, by name; the kernel's own is ``name`` with ``_kernel`` behind it.
+    """The same for a body with arbitrary buffers, by name; the kernel itself is called ``name`` followed by
+    ``_kernel``.
 
-    TVM orders a kernel's parameters by their names, so the launch's arguments stand in that order. Raises BuildFailed
-    for others.
+    TVM orders a kernel's parameters by their names, so the launch's arguments must be in that order. Raises BuildFailed
+    if they are not.
     """
     names = [one.name for one in plan.launch.arguments]
     if names != sorted(names):

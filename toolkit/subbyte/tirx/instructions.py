@@ -13,7 +13,7 @@ from subbyte.tirx.emit import registers
 
 FULL_WARP = 0xFFFFFFFF
 DESCRIPTOR = 0x000F3FFF
-"""The bits used of a descriptor's lower word: 14 of an address, and the 4 of ``low`` in :func:`describe`."""
+"""The bits used in a descriptor's lower word: 14 of an address, and the 4 of ``low`` in :func:`describe`."""
 
 
 def emit(call: Any) -> None:
@@ -22,36 +22,37 @@ def emit(call: Any) -> None:
 
 
 def load16(target: Any, first: int, pointer: Any, kind: str) -> None:
-    """Four words from global memory; ``kind`` "weights" (read-only for good) or "activations" (read once)."""
+    """Load four words from global memory; ``kind`` is "weights" (never written during the launch) or "activations"
+    (read once)."""
     how = "ld.global.nc.v4.b32" if kind == "weights" else "ld.global.L1::no_allocate.v4.b32"
     emit(T.ptx[how](*[target[first + i] for i in range(4)], pointer))
 
 
 def store16(pointer: Any, words: list[Any]) -> None:
-    """Four words to global memory."""
+    """Store four words to global memory."""
     emit(T.ptx["st.global.v4.b32"](pointer, *words))
 
 
 def load8(target: Any, first: int, pointer: Any, in_place: bool = False) -> None:
-    """Two words from global memory that no launch changes; ``in_place``: the assembler moves loads of the other kind
-    (read-only for good) ahead of fences and barriers."""
+    """Load two words from global memory that no launch changes. ``in_place``: the load is not reordered; the assembler
+    moves the other kind (read-only) ahead of fences and barriers."""
     how = "ld.global.L1::no_allocate.v2.b32" if in_place else "ld.global.nc.v2.b32"
     emit(T.ptx[how](target[first], target[first + 1], pointer))
 
 
 def load4(target: Any, place: int, pointer: Any) -> None:
-    """One word from global memory that no launch changes."""
+    """Load one word from global memory that no launch changes."""
     emit(T.ptx["ld.global.nc.b32"](target[place], pointer))
 
 
 def load_word(target: Any, place: int, pointer: Any) -> None:
-    """One word from global memory, which the launch before may have written; neighbours read it again."""
+    """Load one word from global memory that the previous launch may have written; neighbours read it again."""
     emit(T.ptx["ld.global.b32"](target[place], pointer))
 
 
 def bulk_copy(target: Any, pointer: Any, count: Any, barrier: Any, ranks: Any = None) -> None:
-    """Begin to copy ``count`` bytes (a multiple of 16) from global to shared memory, where they report to a barrier: in
-    this block, or at the same place in every block of the cluster whose bit is set in ``ranks``."""
+    """Start a copy of ``count`` bytes (a multiple of 16) from global to shared memory that signals a barrier: in this
+    block, or at the same address in every block of the cluster whose bit is set in ``ranks``."""
     how = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
     size = T.uint32(count) if isinstance(count, int) else T.cast(count, "uint32")
     if ranks is None:
@@ -61,54 +62,56 @@ def bulk_copy(target: Any, pointer: Any, count: Any, barrier: Any, ranks: Any = 
 
 
 def copy16(target: Any, pointer: Any, valid: Any = None) -> None:
-    """Begin to copy 16 bytes from global to shared memory, past the L1; of ``valid`` bytes, the others become 0."""
+    """Start a copy of 16 bytes from global to shared memory that bypasses the L1; only ``valid`` bytes are read, the
+    others become 0."""
     emit(T.ptx["cp.async.cg.shared.global"](target, pointer, 16, *([] if valid is None else [valid])))
 
 
 def copies_commit() -> None:
-    """Close the group of the copies that this thread began since the last call."""
+    """Close the group of copies that this thread started since the last call."""
     emit(T.ptx["cp.async.commit_group"]())
 
 
 def copies_wait(in_flight: int) -> None:
-    """Wait until at most ``in_flight`` of this thread's groups of copies are unfinished."""
+    """Wait until at most ``in_flight`` of this thread's copy groups are unfinished."""
     emit(T.ptx["cp.async.wait_group"](in_flight))
 
 
 def prefetch(pointer: Any, count: Any) -> None:
-    """Begin to bring ``count`` bytes (a multiple of 16) of global memory into the L2 cache."""
+    """Start a prefetch of ``count`` bytes (a multiple of 16) of global memory into the L2 cache."""
     emit(T.ptx["cp.async.bulk.prefetch.L2.global"](pointer, T.cast(count, "uint32")))
 
 
 def store_shared16(address: Any, words: list[Any]) -> None:
-    """Four words to shared memory."""
+    """Store four words to shared memory."""
     emit(T.ptx["st.shared.v4.b32"](address, *words))
 
 
 def store_shared4(address: Any, word: Any) -> None:
-    """One word to shared memory."""
+    """Store one word to shared memory."""
     emit(T.ptx["st.shared.b32"](address, word))
 
 
 def load_shared16(target: Any, address: Any, first: int = 0) -> None:
-    """Four words from shared memory."""
+    """Load four words from shared memory."""
     emit(T.ptx["ld.shared.v4.b32"](*[target[first + i] for i in range(4)], address))
 
 
 def store_transposed(address: Any, words: list[Any]) -> None:
-    """Transpose one 8 x 8 matrix of 16-bit halves for each word (1, 2 or 4), and store its rows: lane 8 i + r gives the
+    """Transpose one 8 x 8 matrix of 16-bit halves per word (1, 2 or 4), and store its rows: lane 8 i + r gives the
     address of row r of matrix i."""
     emit(T.ptx[f"stmatrix.sync.aligned.m8n8.x{len(words)}.trans.shared.b16"](address, *words))
 
 
 def store_remote16(address: Any, words: list[Any], barrier: Any) -> None:
-    """Four words to the shared memory of a block of the cluster; they report their bytes to a barrier there."""
+    """Store four words to the shared memory of another block of the cluster; their bytes are reported to a barrier
+    there."""
     how = "st_async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32"
     emit(T.ptx[how](address, *words, barrier))
 
 
 def remote_address(target: Any, address: Any, rank: Any) -> None:
-    """The address in the cluster's window of ``address`` in block ``rank``."""
+    """The address, in the cluster's window, of ``address`` in block ``rank``."""
     emit(T.ptx["mapa.shared::cluster.u32"](target, address, rank))
 
 
@@ -118,12 +121,12 @@ def async_fence() -> None:
 
 
 def barrier_init(address: Any, arrivals: int) -> None:
-    """Set up a barrier in shared memory."""
+    """Initialise a barrier in shared memory."""
     emit(T.ptx["mbarrier.init.shared.b64"](address, T.uint32(arrivals)))
 
 
 def barrier_init_fence() -> None:
-    """Make set-up barriers visible to the block and the cluster."""
+    """Make initialised barriers visible to the block and the cluster."""
     emit(T.ptx["fence.mbarrier_init.release.cluster"]())
 
 
@@ -133,12 +136,12 @@ def barrier_arrive(address: Any) -> None:
 
 
 def barrier_expect(address: Any, count: Any) -> None:
-    """Arrive at a barrier whose phase ends only when ``count`` bytes more have been reported to it."""
+    """Arrive at a barrier whose phase ends only when ``count`` more bytes have been reported to it."""
     emit(T.ptx["mbarrier.arrive.expect_tx.shared.b64"](address, T.cast(count, "uint32")))
 
 
 def barrier_try_wait(done: Any, address: Any, parity: Any) -> None:
-    """Wait a while for a barrier's phase; ``done`` says whether it has ended."""
+    """Wait a limited time for a barrier's phase; ``done`` says whether it has ended."""
     emit(T.ptx["mbarrier.try_wait.parity.shared.b64"](done, address, parity))
 
 
@@ -169,7 +172,7 @@ def named_barrier(index: Any, threads: int, wait: bool) -> None:
 
 
 def cluster_arrive(release: bool = True) -> None:
-    """Arrive at the cluster's barrier; with ``release`` earlier writes become visible to who waits."""
+    """Arrive at the cluster's barrier; with ``release``, earlier writes become visible to those that wait."""
     emit(T.ptx[f"barrier.cluster.arrive.{'release' if release else 'relaxed'}.aligned"]())
 
 
@@ -179,17 +182,17 @@ def cluster_wait() -> None:
 
 
 def allow_next_launch() -> None:
-    """The launch behind this one may begin."""
+    """Allow the next launch to start."""
     emit(T.ptx["griddepcontrol.launch_dependents"]())
 
 
 def wait_for_previous_launch() -> None:
-    """What the launch before this one wrote is visible from here on."""
+    """Wait until everything that the previous launch wrote is visible."""
     emit(T.ptx["griddepcontrol.wait"]())
 
 
 def first_lane(target: Any, value: Any) -> None:
-    """The value of lane 0, which makes it the same for the whole warp."""
+    """Broadcast the value of lane 0, which makes it uniform across the warp."""
     emit(T.ptx.shfl_sync.idx.b32(target, value, T.uint32(0), T.uint32(0x1F), T.uint32(FULL_WARP)))
 
 
@@ -199,7 +202,7 @@ def permute_bytes(target: Any, low: Any, high: Any, selector: Any) -> None:
 
 
 def largest_halves(target: Any, a: Any, b: Any) -> None:
-    """The larger of both lower halves of two words, as signed integers, and of both upper halves."""
+    """The maxima, as signed integers, of the lower halves of two words and of their upper halves."""
     emit(T.ptx["max.s16x2"](target, a, b))
 
 
@@ -221,18 +224,18 @@ def multiply_add(target: Any, a: Any, b: Any, c: Any) -> None:
 
 
 def mask(target: Any, value: Any, bits: int) -> None:
-    """``target = value & bits``, in the place where it stands: the compiler does not move it behind a fence."""
+    """``target = value & bits``, kept in this place: the compiler does not move it past a fence."""
     emit(T.ptx["and.b32"](target, value, T.uint32(bits)))
 
 
 def invert(target: Any, value: Any) -> None:
-    """``target = ~value``, in the place where it stands."""
+    """``target = ~value``, kept in this place."""
     emit(T.ptx["not.b32"](target, value))
 
 
 def sparse_wgmma(opcode: str, sums: list[Any], words: list[Any], pixels: Any, metadata: Any, adds: Any) -> None:
     """A warpgroup's multiplication by a 2:4 operand, selector 0 (PTX ISA, wgmma.mma_async.sp), which TVM has no name
-    for: ``words`` are four registers of kept values, ``metadata`` says which they are."""
+    for: ``words`` are four registers of kept values, ``metadata`` gives their positions."""
     count = len(sums)
     names = [f"d{i}" for i in range(count)]
     d, a = ", ".join(f"%{i}" for i in range(count)), ", ".join(f"%{count + i}" for i in range(4))
@@ -248,23 +251,23 @@ def sparse_wgmma(opcode: str, sums: list[Any], words: list[Any], pixels: Any, me
 
 
 def describe(target: Any, address: Any, low: int) -> None:
-    """The lower word of the matrix descriptor of what begins at ``address``; ``low``: its other bits, 16 to 19.
+    """The lower word of the matrix descriptor for data that starts at ``address``; ``low``: its other bits, 16 to 19.
 
-    Within a cluster an address holds the block's rank from bit 24 on, a sixteenth of it from bit 20 on: it must not get
-    into a descriptor.
+    Within a cluster an address holds the block's rank from bit 24 on, and a sixteenth of the address holds it from bit
+    20 on: it must not get into a descriptor.
     """
     mask(target, (address >> T.uint32(4)) + T.uint32(low), DESCRIPTOR)
 
 
 def hidden(name: str, value: Any) -> Any:
-    """A value whose range the compiler does not know."""
+    """A value whose range is hidden from the compiler."""
     target = registers(name, 1, "int32")
     emit(T.ptx["mov.b32"](target[0], value))
     return target[0]
 
 
 def load_shared4(target: Any, place: int, address: Any) -> None:
-    """One word from shared memory."""
+    """Load one word from shared memory."""
     emit(T.ptx["ld.shared.b32"](target[place], address))
 
 
@@ -274,18 +277,18 @@ def remote_arrive(address: Any) -> None:
 
 
 def load_transposed(target: Any, address: Any) -> None:
-    """Four 8 x 8 matrices of 16-bit halves from shared memory, transposed: lane ``8 i + r`` gives the address of the 16
-    bytes of row r of matrix i; lane ``4 g + q`` gets halves g of rows ``2 q`` and ``2 q + 1`` of each matrix."""
+    """Load four 8 x 8 matrices of 16-bit halves from shared memory, transposed: lane ``8 i + r`` gives the address of
+    the 16 bytes of row r of matrix i; lane ``4 g + q`` gets halves g of rows ``2 q`` and ``2 q + 1`` of each matrix."""
     emit(T.ptx["ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"](*[target[i] for i in range(4)], address))
 
 
 def count_bits(target: Any, value: Any) -> None:
-    """How many bits of a word are set."""
+    """The number of set bits in a word."""
     emit(T.ptx["popc.b32"](target, value))
 
 
 def highest_bit(target: Any, value: Any) -> None:
-    """The number of the highest bit that is set; all ones of 0."""
+    """The position of the highest set bit; all ones for 0."""
     emit(T.ptx["bfind.u32"](target, value))
 
 
@@ -300,5 +303,5 @@ def exchange(target: Any, value: Any, distance: int) -> None:
 
 
 def most_of_warp(target: Any, value: Any) -> None:
-    """The largest of the unsigned values of all lanes of a warp (sm_80 and later)."""
+    """The maximum over all lanes of a warp, as unsigned values (sm_80 and later)."""
     emit(T.ptx["redux_sync.max.u32"](target, value, T.uint32(FULL_WARP)))

@@ -1,6 +1,6 @@
-"""TVM, loaded without PyTorch: ``tvm_ffi`` imports PyTorch where it is installed, and that takes longer than TVM.
+"""TVM, imported without PyTorch: ``tvm_ffi`` imports PyTorch if it is installed, and that takes longer than TVM itself.
 
-What is imported from here is TVM's. Raises ImportError where TVM is not installed.
+The names imported from here are TVM's. Raises ImportError if TVM is not installed.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from importlib.abc import MetaPathFinder
 
 
 class _Refused(MetaPathFinder):
-    """Finds no PyTorch for one thread; others may import it meanwhile."""
+    """Hides PyTorch from one thread; others may import it meanwhile."""
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        """Refuse, or leave it to the other finders."""
+        """Raise for PyTorch; leave everything else to the other finders."""
         if name == "torch" and threading.get_ident() == self.thread:
             raise ModuleNotFoundError("PyTorch is not loaded together with TVM", name=name)
 
 
 @contextmanager
 def without_torch() -> Iterator[None]:
-    """Inside, this thread's ``import torch`` fails as if it were not installed, unless it is loaded already."""
+    """Inside, this thread's ``import torch`` fails as if it were not installed, unless it is already loaded."""
     refused = _Refused()
     sys.meta_path.insert(0, refused)
     try:

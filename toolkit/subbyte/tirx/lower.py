@@ -14,21 +14,21 @@ from subbyte.tirx.load import compilation_pipeline, cuda_transforms, transform, 
 PIPELINE = "subbyte"
 _COMPILE = "tvm_callback_cuda_compile"
 _BUILDING = threading.Lock()
-"""The callback belongs to the whole process."""
+"""One lock: the callback is shared by the whole process."""
 
 
 def cuda(function: Any, arch: str, launch: Launch, what: str) -> str:
     """CUDA C++ text of a TIRx function for an architecture. ``what`` names the kernel in errors.
 
     Raises BuildFailed with TVM's reason."""
-    # The host code is thrown away: as C it is written in a millisecond, LLVM takes longer than all passes.
+    # The host code is thrown away: generating C takes a millisecond, LLVM takes longer than all passes.
     target = tvm.target.Target({"kind": "cuda", "arch": arch}, host="c")
     # Loops stay loops (``#pragma unroll``): the text is read by people, and the CUDA compiler unrolls it anyway.
     options = {"tirx.UnrollLoop": {"explicit_unroll": False}}
     with _texts_only() as texts, target, tvm.transform.PassContext(config=options):
         try:
             module = tvm.tirx.build(tvm.IRModule({"main": function}), target=target, pipeline=PIPELINE)
-        except Exception as error:  # TVM raises errors of many classes; whatever comes after the text does not matter
+        except Exception as error:  # TVM raises errors of many classes; after the text is collected, they do not matter
             if not texts:
                 reason = f"{type(error).__name__}: {error}"[:2000]
                 raise BuildFailed(f"TVM could not lower {what}: {reason}") from error
@@ -38,10 +38,10 @@ def cuda(function: Any, arch: str, launch: Launch, what: str) -> str:
 
 @contextmanager
 def _texts_only() -> Iterator[list[str]]:
-    """Collect the texts TVM would compile, and keep it from compiling them.
+    """Collect the texts that TVM would compile, and keep it from compiling them.
 
-    Where TVM finds a GPU it compiles what it generates, with a CUDA toolkit of the machine if there is one and not at
-    all if there is none. The toolkit compiles the text itself, everywhere in the same way.
+    If TVM finds a GPU, it compiles what it generates with the machine's CUDA toolkit; without a toolkit it fails.
+    subbyte compiles the text itself, in the same way everywhere.
     """
     texts: list[str] = []
 
@@ -106,14 +106,14 @@ _END_OF_BOILERPLATE = "#define ushort unsigned short"
 
 
 def _in_clusters(text: str, launch: Launch) -> str:
-    """The text with the size of a cluster at its kernel, which TIRx has no attribute for."""
+    """The text with the cluster size added to its kernel, for which TIRx has no attribute."""
     if launch.cluster == 1:
         return text
     return text.replace(f") {launch.entry}(", f") __cluster_dims__({launch.cluster}, 1, 1) {launch.entry}(")
 
 
 def _without_boilerplate(text: str) -> str:
-    """TVM's text without its include block, so that it compiles without any header, and in 0.4 s instead of 1.1 s."""
+    """TVM's text without its include block, so that it compiles without any header, in 0.4 s instead of 1.1 s."""
     start = text.index("#endif", text.index(_END_OF_BOILERPLATE)) + len("#endif")
     body = text[start:].strip() + "\n"
     if "uint16_t" in body or "ushort" in body:  # the mask of a multicast; numbers of 16 bits

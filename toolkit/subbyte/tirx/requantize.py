@@ -13,25 +13,25 @@ from subbyte.workload.operand import SIGNED
 SIGNS = 0x88888888
 """The upper bit of every int4 value: the difference between v and v + 8."""
 PACKED = {True: (-8, 7), False: (0, 15)}
-"""What ``cvt.pack.sat`` of a signed and of an unsigned type of four bits saturates at by itself."""
+"""The range to which ``cvt.pack.sat`` itself saturates, for a signed and an unsigned type of four bits."""
 PACKED_BYTES = {True: (-128, 127), False: (0, 255)}
-"""The same of eight bits."""
+"""The same for eight bits."""
 UNBOUNDED = (-(1 << 31), (1 << 31) - 1)
 
 
 def signed_output(plan: Any) -> bool:
-    """Whether the codes that a kernel gives have a sign."""
+    """Whether the codes that a kernel outputs are signed."""
     return bool(plan.workload.precision.output.encoding == SIGNED)
 
 
 def requantize(
     plan: Any, value: Any, parameters: list[Any], saturated: tuple[int, int] | None = None, residual: Any = None
 ) -> Any:
-    """The requantized int32 of a scaled sum, given the channel's three int32 parameters (or, in the fixed form, the
-    factor and the 64-bit offset of two).
+    """The requantized int32 of a scaled sum, given the channel's three int32 parameters (or, in the fixed form, two:
+    the factor and the 64-bit offset).
 
-    ``saturated``: what the instruction that packs the value saturates at, that of four bits unless given; a clip inside
-    it is applied here. ``residual``: an int32 value that is added times the channel's fourth parameter.
+    ``saturated``: the range to which the packing instruction saturates, four bits by default; a narrower clip is
+    applied here. ``residual``: an int32 value that is multiplied by the channel's fourth parameter and added.
     """
     low, high = plan.clip
     ends = saturated or PACKED[signed_output(plan)]
@@ -39,7 +39,7 @@ def requantize(
     if plan.requant == "fixed":
         offset = rows[1] if len(rows) == 2 else (rows[2] << T.int64(32)) | (rows[1] & T.int64(0xFFFFFFFF))
         total = T.cast(value, "int64") * rows[0] + offset
-        if residual is not None:  # times what the matrix instruction multiplied the sums by
+        if residual is not None:  # scaled like the sums of the matrix instruction
             total = total + T.cast(residual << T.int32(plan.atom.scale_log2), "int64") * rows[3]
         result = T.cast(total >> T.int64(32), "int32")
     else:
@@ -59,7 +59,7 @@ def requantize(
 
 
 def requantized_code(plan: Any, value: Any, parameters: list[Any], residual: Any = None) -> Any:
-    """The same as the code of an output of 4 or 8 bits, to be packed by the instruction of its type."""
+    """The same as a code of a 4-bit or 8-bit output, to be packed by the instruction for its type."""
     output = plan.workload.precision.output
     if output.zero_point:  # clipped as a value, which is stored as a code
         return requantize(plan, value, parameters, UNBOUNDED, residual) + T.int32(output.zero_point)
@@ -68,9 +68,9 @@ def requantized_code(plan: Any, value: Any, parameters: list[Any], residual: Any
 
 
 def by_float(plan: Any, value: Any, factor: Any, offset: Any) -> Any:
-    """The requantized int32 less the output's least value, not saturated to 0..15 yet, of a scaled sum to which what
-    the floating-point form adds has been added (:mod:`subbyte.numerics.float_requant`); of int4 a clip to 0..7 is left
-    to :func:`finished`."""
+    """The requantized int32 minus the output's least value, not yet saturated to 0..15. ``value`` is a scaled sum plus
+    the constant of the floating-point form (:mod:`subbyte.numerics.float_requant`); for int4, a clip to 0..7 is left to
+    :func:`finished`."""
     product = registers("product", 1, "float32")
     op.multiply_add(product[0], T.reinterpret("float32", value), factor, offset)
     result = T.reinterpret("int32", product[0])
@@ -83,7 +83,7 @@ def by_float(plan: Any, value: Any, factor: Any, offset: Any) -> Any:
 
 
 def finished(plan: Any, word: Any) -> Any:
-    """Eight values of :func:`by_float`, packed as 0..15, as they are stored."""
+    """Eight values from :func:`by_float`, packed as 0..15, converted to what is stored."""
     if not signed_output(plan):
         return word
     if not _positive_halves(plan):
@@ -93,5 +93,5 @@ def finished(plan: Any, word: Any) -> Any:
 
 
 def _positive_halves(plan: Any) -> bool:
-    """Values of int4 are clipped to 0..7: half of them, which a bit tells."""
+    """Whether the values are int4 clipped to 0..7: one bit then tells whether to keep them."""
     return bool(signed_output(plan) and plan.clip == (0, 7) and not plan.workload.precision.output.zero_point)

@@ -1,12 +1,12 @@
-"""subbyte's convolutions in PyTorch: an operator, and a module with int4 weights that are packed once.
+"""subbyte's convolutions in PyTorch: an operator, and a module with integer weights that are packed once.
 
-Needs torch 2.11 or later (``pip install 'subbyte[torch]'``); nothing else of subbyte imports it. Everything here passes
-``torch.compile(fullgraph=True)``, ``torch.export`` and the capture of a CUDA graph: operators have fake
-implementations, enqueue on torch's current stream and wait for nothing. On tensors of the CPU the same kernels run in
-the emulator: exact, and slow.
+Needs torch 2.11 or later (``pip install 'subbyte[torch]'``); nothing else in subbyte imports it. Everything here works
+under ``torch.compile(fullgraph=True)``, ``torch.export`` and CUDA graph capture: operators have fake implementations,
+enqueue on torch's current stream and never synchronize. On CPU tensors the same kernels run in the emulator, exactly
+but slowly.
 
-Tensors of values have torch's order, [N,C,H,W] and [K,C,R,S]; channels-last ones are used as they lie. Packed tensors
-are int32 words in a kernel's own order, and stay packed between layers.
+Tensors of values have torch's order, [N,C,H,W] and [K,C,R,S]; channels-last tensors are used without a copy. Packed
+tensors are int32 words in a kernel's own order, and stay packed between layers.
 """
 
 from subbyte.errors import MissingDependency

@@ -1,4 +1,4 @@
-"""A convolution as a module: weights of 4 or 8 bits packed once, words or values in and out."""
+"""A convolution as a module: weights of 4 or 8 bits packed once, packed words or values in and out."""
 
 from __future__ import annotations
 
@@ -25,36 +25,38 @@ from subbyte.workload.precision import INT4, SUMS, Precision
 GIVES = ("packed", "int8", "uint8", "int16", "float")
 _PACK, _CONV2D, _UNPACK = (getattr(torch.ops.subbyte, name).default for name in ("pack", "conv2d", "unpack"))
 PACKED_FORM = "nhwcnc"
-"""The form of words that layers hand on, unless another is asked for."""
+"""The layout of packed words that layers pass on, unless another is asked for."""
 
 
 class Conv2d(torch.nn.Module):
-    """A convolution of integers with weights that are packed once: int4 with int4, unless ``precision`` says otherwise.
+    """An integer convolution whose weights are packed once: int4 with int4, unless ``precision`` says otherwise.
 
-    ``weight`` int8 [K,C,R,S], -8..7, and ``requant`` (without it the layer gives raw int32 sums) are packed for the
-    kernel that :func:`subbyte.compile` takes for ``arch`` (default: that of the GPU here, else ``sm_90a``);
-    ``input_size`` is (N, H, W). A call takes packed words (int32, what a layer with ``gives="packed"`` gives), int8
-    values [N,C,H,W], or real ones, float16, bfloat16 or float32, which are divided by ``input_scale``, rounded to the
-    nearest, halves to the even one, and clipped exactly as :func:`subbyte.numerics.quantize` does (NaN becomes -8). It
-    gives ``packed`` words, ``float`` values, float32, times ``output_scale``, or, without ``gives``, int8 ones (int32
-    sums); tensors of values are [N,K,P,Q], channels last. Values beyond -8..7 become the nearest.
+    ``weight`` int8 [K,C,R,S], -8..7, and ``requant`` (without it the layer returns raw int32 sums) are packed for the
+    kernel that :func:`subbyte.compile` chooses for ``arch`` (default: that of the GPU here, else ``sm_90a``);
+    ``input_size`` is (N, H, W). The input of a call is packed words (int32, the output of a layer with
+    ``gives="packed"``), int8 values [N,C,H,W], or real values (float16, bfloat16 or float32), which are divided by
+    ``input_scale``, rounded to nearest with ties to even, and clipped exactly as :func:`subbyte.numerics.quantize` does
+    (NaN becomes -8). The output is ``packed`` words, ``float`` values (float32) times ``output_scale`` or, without
+    ``gives``, int8 values (int32 for sums); tensors of values are [N,K,P,Q], channels last. Values outside -8..7 are
+    clipped to the nearest allowed value.
 
     ``precision`` is that of :func:`subbyte.conv2d`: ``w4a4:signed.unsigned`` (uint4 activations),
     ``w8a8:signed.signed`` and ``w8a8:signed.unsigned`` (int8 weights with int8 or uint8 activations),
-    ``w4a8:signed.unsigned``, and with a zero point z such as ``w8a8:signed.offset-z37``: values are codes 0..255 less
-    z, -37..218, and 0 lies beyond the border. Values in and out have the type's dtype: int8; uint8 of uint8; int16 of
-    most 8-bit types with a zero point. ``gives`` may name it. The requantization must give the output's type. Groups
-    are one layer for each, joined with ``torch.cat``, or dense weights with zeros between them: both are exact.
+    ``w4a8:signed.unsigned``, and with a zero point z such as ``w8a8:signed.offset-z37``: values are codes 0..255 minus
+    z, -37..218, and the padding is 0. Input and output values have the type's dtype: int8; uint8 for uint8; int16 for
+    most 8-bit types with a zero point. ``gives`` may name it. The requantization must produce the output's type. For
+    groups, use one layer per group and join them with ``torch.cat``, or dense weights with zeros between the groups:
+    both are exact.
 
-    Values of further sizes (N, H, W) are taken too: the first call with one builds a kernel and packs the weights for
-    it, or shares the words where both kernels read the same. Words are always those of ``input_size``.
-    ``torch.compile`` and ``torch.export`` hold that size alone, dynamic ones are refused; a CUDA graph of a further one
-    needs a call before.
+    Values of other sizes (N, H, W) are accepted too: the first call with a new size builds a kernel and packs the
+    weights for it, or shares the words if both kernels read the same. Packed words always have ``input_size``.
+    ``torch.compile`` and ``torch.export`` specialize on that size, and dynamic sizes are rejected; a CUDA graph of
+    another size needs one call beforehand.
 
-    ``reads`` and ``writes`` name the forms of the words in and out, ``nhwcnc`` unless given: layers that hand on words
-    must agree; "" takes whatever the fastest kernel has. Weights and parameters are buffers: ``state_dict`` holds the
-    packed words, and loads into a layer of the same kernel. Raises InvalidInput, Unsupported with the reason when no
-    kernel covers it.
+    ``reads`` and ``writes`` name the layouts of packed inputs and outputs, ``nhwcnc`` by default: layers that pass on
+    packed words must agree; "" accepts whatever the fastest kernel has. Weights and parameters are buffers:
+    ``state_dict`` holds the packed words, and loads into a layer with the same kernel. Raises InvalidInput, Unsupported
+    with the reason when no kernel covers the layer.
     """
 
     weight: torch.Tensor
@@ -135,12 +137,12 @@ class Conv2d(torch.nn.Module):
         precision: Precision | str = INT4,
         **options: Any,
     ) -> Conv2d:
-        """A float convolution [N,C,H,W] in int4, or in ``precision``: ``norm`` is folded into it, ``relu`` becomes the
-        lower clip, each filter gets the scale with which none of its weights is clipped.
+        """A float convolution [N,C,H,W] quantized to int4, or to ``precision``: ``norm`` is folded into it, ``relu``
+        becomes the lower clip, and each filter gets the smallest scale that clips none of its weights.
 
-        The scales of input and output are those given, else those with which nothing is clipped of ``sample``, an
-        input, and of what the float layers give for it. ``options`` are those of the class. Raises InvalidInput,
-        Unsupported for groups, other padding than zeros, and sizes that differ for rows and columns.
+        Input and output scales are those given, or else those that clip nothing of ``sample``, an input, and of the
+        float layers' output for it. ``options`` are those of the class. Raises InvalidInput, Unsupported for groups,
+        padding other than zeros, and padding, stride or dilation that differ between rows and columns.
         """
         padding, stride, dilation = one_size(convolution)
         types = Precision.of(precision)
@@ -152,7 +154,7 @@ class Conv2d(torch.nn.Module):
         )  # fmt: skip
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Words int32, or values [N,C,H,W], in; what ``gives`` says out."""
+        """Packed words (int32) or values [N,C,H,W] in; the output is what ``gives`` says."""
         if not isinstance(x, torch.Tensor) or x.layout is not torch.strided:
             found = "sparse tensor" if isinstance(x, torch.Tensor) else type(x).__name__
             raise InvalidInput(f"x is a {found}: must be a dense torch tensor")
@@ -170,7 +172,7 @@ class Conv2d(torch.nn.Module):
         return values * self.output_scale if self.gives == "float" else values
 
     def _of_size(self, x: torch.Tensor) -> Conv2d:
-        """The same layer for the size of ``x``, on its device. Raises InvalidInput where none can be built now."""
+        """The same layer for the size of ``x``, on its device. Raises InvalidInput if none can be built now."""
         wl, shape = self.workload, list(x.shape)
         asked = f"x has shape {shape}: this layer is built for {[wl.n, wl.c, wl.h, wl.w]} [N,C,H,W]"
         if torch.compiler.is_compiling():
@@ -202,7 +204,7 @@ class Conv2d(torch.nn.Module):
         return found
 
     def _apply(self, fn: Any, recurse: bool = True) -> Conv2d:
-        """Thresholds stay float32 where a whole network is made float16 or bfloat16: they are exact."""
+        """Keep thresholds in float32 when a whole network is converted to float16 or bfloat16: they are exact."""
         before = self.thresholds
         super()._apply(fn, recurse)
         if before is not None and self.thresholds is not None and self.thresholds.dtype != before.dtype:
@@ -210,11 +212,11 @@ class Conv2d(torch.nn.Module):
         return self
 
     def get_extra_state(self) -> str:
-        """The kernel that the buffers are packed for: ``state_dict`` keeps it beside them."""
+        """The kernel that the buffers are packed for, which ``state_dict`` stores beside them."""
         return self.kernel
 
     def set_extra_state(self, state: object) -> None:
-        """Raises InvalidInput for words that are packed for another kernel."""
+        """Raises InvalidInput for words that were packed for another kernel."""
         if state != self.kernel:
             raise InvalidInput(
                 f"the state is packed for the kernel {state!r}, this layer has {self.kernel!r}: make the layer with "
@@ -222,7 +224,7 @@ class Conv2d(torch.nn.Module):
             )
 
     def extra_repr(self) -> str:
-        """Sizes, kernel, and why that was chosen."""
+        """Sizes, kernel, and why it was chosen."""
         return f"{self.workload.label}, gives={self.gives!r}, kernel={self.kernel!r}"
 
 
@@ -237,8 +239,8 @@ def _weights(weight: Any) -> NDArray[np.int8]:
 
 
 def _given(gives: str | None, types: Precision) -> str:
-    """What a layer gives: ``packed``, ``float``, or the dtype of its values. Raises InvalidInput, Unsupported for types
-    whose values are not converted on a device."""
+    """The output of a layer: ``packed``, ``float``, or the dtype of its values. Raises InvalidInput, Unsupported for
+    types whose values are not converted on a device."""
     if not (convertible(types.activations.dense) and convertible(types.output.dense)):
         raise Unsupported(f"precision {types.text}: a module takes and gives 4 or 8 bits, signed or unsigned, with or "
                           "without a zero point; subbyte.conv2d takes other types")  # fmt: skip

@@ -1,7 +1,7 @@
 """``torch.ops.subbyte``: pack, conv2d, pool and unpack, for CUDA, the CPU (through the emulator) and fake tensors.
 
-A program is named by a text, which an exported graph keeps: of a kernel everything that decides its code, of a
-conversion the form of the words and the architecture; the rest a conversion takes from its tensor.
+A program is identified by a string, which an exported graph keeps. For a kernel it holds everything that determines its
+code; for a conversion, the layout of the words and the architecture (the rest follows from its tensor).
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _ELEMENTS = {name: getattr(torch, name) for name in ("int8", "uint8", "int16", "
 
 
 def kernel_text(kernel: Kernel) -> str:
-    """A kernel as the operator ``subbyte::conv2d`` takes it: workload, configuration, architecture, output, clip and
-    form of the requantization; of several launches each with its images. It names the same machine code in every
-    process of this version."""
+    """A kernel as a string for the operator ``subbyte::conv2d``: workload, configuration, architecture, output, clip
+    and form of the requantization; if it has several launches, each with its number of images. It identifies the same
+    machine code in every process of this version."""
     if len(kernel.parts) > 1:
         return _BESIDE.join([kernel.workload.spec, *(kernel_text(one) for one in kernel.parts)])
     plan = kernel.plan
@@ -46,7 +46,7 @@ def kernel_text(kernel: Kernel) -> str:
 
 @lru_cache(maxsize=512)
 def kernel_of(text: str) -> Kernel:
-    """The kernel that a text names. Raises InvalidInput, Unsupported."""
+    """The kernel that a string identifies. Raises InvalidInput, Unsupported."""
     whole, *beside = text.split(_BESIDE)
     if beside:
         return SplitKernel.joining(workload_named(whole), [kernel_of(one) for one in beside])
@@ -64,17 +64,16 @@ class _Ready(NamedTuple):
 
     run: Run
     given: tuple[int, ...]
-    """Elements of each tensor that goes in; of a convolution of x, the weights, and the parameters, which of sums are
-    none."""
+    """Elements of each input tensor: for a convolution x, the weights, and the parameters (none if it returns sums)."""
     gives: tuple[int, ...]
     alignment: int
     sums: bool = False
-    """Of a convolution: it gives sums, so it takes no parameters."""
+    """For a convolution: it returns sums, so it takes no parameters."""
 
 
 _ready: dict[tuple[Any, ...], _Ready] = {}
 _raw_stream: Callable[[int], int] = getattr(torch._C, "_cuda_getCurrentRawStream", lambda device: 0)
-"""The handle of torch's current stream on a GPU, without an object around it. A build for the CPU has none."""
+"""The handle of torch's current stream on a GPU, without wrapping it in an object. A CPU build has no such function."""
 
 
 def _stream(device: int) -> int:
@@ -106,7 +105,7 @@ def _conv2d(x: torch.Tensor, weight: torch.Tensor, parameters: torch.Tensor | No
     if ready is None:
         ready = _ready[kernel, device] = _conv2d_ready(kernel, device)
     run, (words, held, more), (gives,), _, sums = ready
-    # Every question to a tensor costs 0.1 us, so each is asked once, in the shortest way, and the rest when one fails.
+    # Every tensor attribute costs 0.1 us to read, so each is read once, and the rest only when a check fails.
     addresses: tuple[int, ...]
     at, of = x.data_ptr(), weight.data_ptr()
     if parameters is None:
@@ -124,14 +123,14 @@ def _conv2d(x: torch.Tensor, weight: torch.Tensor, parameters: torch.Tensor | No
         and weight.get_device() == device and weight.is_contiguous()
     ):  # fmt: skip
         _refuse(x, weight, parameters, ready, device)
-    out = x.new_empty(gives)  # a number: sizes in a tuple take longer to read than memory to find
+    out = x.new_empty(gives)  # a number: reading sizes from a tuple takes longer than allocating memory
     addresses = (at, out.data_ptr(), of) if parameters is None else (at, out.data_ptr(), beside, of)
     run(addresses, _stream(device), False)
     return out
 
 
 def _refuse(x: torch.Tensor, weight: torch.Tensor, parameters: torch.Tensor | None, ready: _Ready, device: int) -> None:
-    """Say which tensor does not fit."""
+    """Raise the error that names the tensor that does not fit."""
     _check(x, "x", torch.int32, ready.given[0], device)
     _check(weight, "weight", torch.int32, ready.given[1], device)
     _require(parameters is not None or ready.sums, "parameters are missing: this kernel requantizes")
@@ -147,7 +146,7 @@ def _conv2d_fake(x: torch.Tensor, weight: torch.Tensor, parameters: torch.Tensor
 
 
 def _axes(x: torch.Tensor) -> str:
-    """The order in which a tensor [N,H,W,C] lies in memory. Raises InvalidInput for another than nhwc and nchw."""
+    """The order of a tensor [N,H,W,C] in memory. Raises InvalidInput for anything but nhwc and nchw."""
     if x.is_contiguous():
         return "nhwc"
     if x.permute(0, 3, 1, 2).is_contiguous():
@@ -159,7 +158,7 @@ def _axes(x: torch.Tensor) -> str:
 
 @lru_cache(maxsize=512)
 def operand_named(name: str) -> Operand:
-    """The type of words that conversions make and read. Raises InvalidInput."""
+    """The type of the words that conversions write and read. Raises InvalidInput."""
     found = Operand.named(name)
     if not convertible(found):
         raise InvalidInput(f"operand {name!r}: conversions are of int4, uint4, int8, uint8, and of these with a zero "
@@ -168,7 +167,8 @@ def operand_named(name: str) -> Operand:
 
 
 def _packing(form: str, shape: tuple[int, ...], arch: str, dtype: str, axes: str, operand: str) -> Conversion:
-    """The conversion for values of a torch type. Raises InvalidInput for another than the operand's and real ones."""
+    """The conversion for values of a torch dtype. Raises InvalidInput for anything but the operand's own and real
+    dtypes."""
     types = operand_named(operand)
     taken = (types.dtype, *REALS)
     _require(len(shape) == 4 and dtype in taken, f"x is torch.{dtype} {list(shape)}: must be [N,H,W,C] of "
@@ -236,7 +236,7 @@ def _unpack_fake(
 
 
 def _check(tensor: torch.Tensor, name: str, dtype: torch.dtype, count: int, device: int) -> None:
-    """Raise InvalidInput, in one sentence, for a tensor that a launch cannot take."""
+    """Raise InvalidInput, in one sentence, for a tensor that a launch cannot use."""
     if (tensor.dtype is dtype and tensor.numel() == count and tensor.get_device() == device
             and tensor.is_contiguous() and tensor.data_ptr() % VECTOR == 0):  # fmt: skip
         return
@@ -295,6 +295,6 @@ for _schema, _real, _fake in _OPERATORS:
     LIBRARY.define(_schema, tags=(torch.Tag.pt2_compliant_tag,))
     for _key in ("CPU", "CUDA"):
         LIBRARY.impl(_name, _real, _key)
-    # Nothing here has a gradient, integers never: without this every call would look for tensors that want one.
+    # Integers have no gradients: without this, every call would search for tensors that require one.
     LIBRARY.impl(_name, torch.library.fallthrough_kernel, "Autograd")
     torch.library.register_fake(f"subbyte::{_name}", _fake, lib=LIBRARY)

@@ -14,19 +14,19 @@ from subbyte.kernel.pool.text import pool_kernel_text
 from subbyte.torch.operators import operand_named
 
 GIVES = ("packed", "int8", "uint8", "int16")
-"""What a module gives: words, or values in the dtype of their type."""
+"""What a module can return: packed words, or values in the dtype of their type."""
 _PACK, _POOL, _UNPACK = (getattr(torch.ops.subbyte, name).default for name in ("pack", "pool", "unpack"))
 
 
 class Pool2d(torch.nn.Module):
     """Pooling of values of type ``operand`` (``int4``, ``uint4``, ``int8``, ``uint8``, or one with a zero point such as
-    ``offset8-z37``), exact as :class:`subbyte.Pooling` says, for one ``input_size`` (N, C, H, W).
+    ``offset8-z37``), exactly as :class:`subbyte.Pooling` defines it, for one ``input_size`` (N, C, H, W).
 
-    A call takes packed words (int32, what a layer with ``gives="packed"`` gives) or values [N,C,H,W] in the type's
-    dtype (int8; uint8 of uint8; int16 of most 8-bit types with a zero point), and gives ``packed`` words or values
-    [N,C,P,Q], channels last, by the name of that dtype.
-    ``layout`` names the form of the words, ``arch`` the architecture (default: that of the GPU here, else ``sm_90a``).
-    Raises InvalidInput, Unsupported.
+    The input of a call is packed words (int32, the output of a layer with ``gives="packed"``) or values [N,C,H,W] in
+    the type's dtype (int8; uint8 for uint8; int16 for most 8-bit types with a zero point). The output is packed words
+    (``gives="packed"``) or values [N,C,P,Q], channels last (``gives`` is then the name of their dtype). ``layout``
+    names the layout of the words, ``arch`` the architecture (default: that of the GPU here, else ``sm_90a``). Raises
+    InvalidInput, Unsupported.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Pool2d(torch.nn.Module):
         self.shape = [n, made.workload.p, made.workload.q, c]
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Words int32, or int8 values [N,C,H,W], in; what ``gives`` says out."""
+        """Packed words (int32) or values [N,C,H,W] in; the output is what ``gives`` says."""
         if x.dtype != torch.int32:
             wl = self.workload
             if str(x.dtype)[6:] != self.element or tuple(x.shape) != (wl.n, wl.c, wl.h, wl.w):

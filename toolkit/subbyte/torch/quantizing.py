@@ -1,4 +1,4 @@
-"""From a float convolution, with batch normalization behind it or not, to integer weights and a requantization."""
+"""From a float convolution, with or without batch normalization after it, to integer weights and a requantization."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from subbyte.workload.precision import Precision
 
 
 class Quantized(NamedTuple):
-    """Weights int8 [K,R,S,C], what follows the sums, and the scales of input and output."""
+    """Weights int8 [K,R,S,C], the requantization of the sums, and the input and output scales."""
 
     weight: NDArray[np.int8]
     requant: Requantization
@@ -23,8 +23,8 @@ class Quantized(NamedTuple):
 
 
 def folded(convolution: torch.nn.Conv2d, norm: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Weights [K,C,R,S] and bias [K] of a convolution and the batch normalization behind it, in inference. Raises
-    InvalidInput."""
+    """Weights [K,C,R,S] and bias [K] of a convolution with the batch normalization after it folded in, as in inference.
+    Raises InvalidInput."""
     weight = _array(convolution.weight)
     bias = np.zeros(weight.shape[0]) if convolution.bias is None else _array(convolution.bias)
     if norm is None:
@@ -71,7 +71,7 @@ def quantized(
 
 
 def _observed(convolution: torch.nn.Conv2d, norm: Any, relu: bool, sample: torch.Tensor) -> NDArray[np.float64]:
-    """What the float layer gives for a sample, in inference."""
+    """The float layer's output for a sample, in inference mode."""
     with torch.no_grad():
         y = convolution(sample)
         if norm is not None:
@@ -81,7 +81,7 @@ def _observed(convolution: torch.nn.Conv2d, norm: Any, relu: bool, sample: torch
 
 
 def one_size(convolution: torch.nn.Conv2d) -> tuple[int, int, int]:
-    """Padding, stride and dilation of a convolution. Raises Unsupported for what no kernel has."""
+    """Padding, stride and dilation of a convolution. Raises Unsupported for combinations that no kernel has."""
     if not isinstance(convolution, torch.nn.Conv2d):
         raise InvalidInput(f"convolution is a {type(convolution).__name__}: must be a torch.nn.Conv2d")
     found = []

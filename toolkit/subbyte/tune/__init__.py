@@ -1,4 +1,4 @@
-"""Search: strategies propose, runners measure, studies keep the record; landscapes hold whole spaces."""
+"""Search: strategies propose, runners measure, studies keep the record; landscapes cover whole spaces."""
 
 from typing import Any
 

@@ -1,16 +1,16 @@
-"""Where the next trials of a network pay most.
+"""Which layer of a network gains most from the next trials.
 
-The trials are handed out in portions. Every layer gets one portion first, the costly ones (operations times count)
-before the cheap. After that each portion goes to the layer with the largest expected gain for the whole network,
+Trials are handed out in portions. Every layer gets one portion first, the expensive ones (operations times count)
+before the cheap ones. After that each portion goes to the layer with the largest expected gain for the whole network,
 
     count * (0.2 * recent + 0.7 * hope + 0.1 * best / trials)     microseconds per trial
 
-``recent`` is what the layer's last portion gained per trial; ``hope`` is the smaller of best / trials (a search that
+``recent`` is the layer's gain per trial in its last portion; ``hope`` is the smaller of best / trials (a search that
 has run for long gains little more) and best - reachable, where ``reachable`` is the time at half the throughput of the
 network's best layer. This is the gradient of Ansor's task scheduler (Zheng et al. 2020, section 6, alpha = 0.2,
-beta = 2) with a small share of best / trials added, so that no layer is ever left alone for good. A layer without any
-success goes first for three portions and last after that. The rule sees results only: a resumed run decides as the
-first one did.
+beta = 2) with a small share of best / trials added, so that no layer is abandoned for good. A layer without any
+success goes first for three portions and last after that. The rule depends on results only: a resumed run decides like
+an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ TRIES_WITHOUT_SUCCESS = 3
 
 @dataclass(frozen=True)
 class LayerState:
-    """A layer during tuning: how often it occurs, the operations a kernel does for it (padding included), and the best
-    microseconds after each trial."""
+    """A layer during tuning: how often it occurs, the operations its kernel performs (padding included), and the best
+    time in microseconds after each trial."""
 
     count: int
     operations: int
@@ -46,13 +46,13 @@ class LayerState:
 
     @property
     def weight(self) -> int:
-        """What it costs the network, before anything is measured."""
+        """The layer's share in the cost of the network before anything is measured: operations times count."""
         return self.count * self.operations
 
 
 def expected_gain(layer: LayerState, layers: Sequence[LayerState], portion: int) -> float:
-    """Microseconds the network is expected to gain per further trial of ``layer``; infinite before its first success
-    (zero after three portions without one)."""
+    """Expected gain of the network, in microseconds per further trial of ``layer``; infinite before the layer's first
+    success (zero after three portions without one)."""
     best = layer.microseconds
     if best is None:
         return math.inf if layer.trials < TRIES_WITHOUT_SUCCESS * portion else 0.0
@@ -66,13 +66,14 @@ def expected_gain(layer: LayerState, layers: Sequence[LayerState], portion: int)
 
 
 def portion_of(trials: int | None, layers: int, batch: int) -> int:
-    """Trials handed out at a time: ``batch``, less when first portions of all layers would take more than a third of
-    the budget, but at least two."""
+    """Trials handed out at a time: ``batch``, or fewer (at least two) if first portions for all layers would take more
+    than a third of the budget."""
     return batch if trials is None else max(min(batch, 2), min(batch, trials // (3 * layers)))
 
 
 def next_layer(layers: Sequence[LayerState], portion: int) -> tuple[int, float | None] | None:
-    """Which layer gets the next portion, and its expected gain (None for a layer's first); None when all are done."""
+    """The layer that gets the next portion, and its expected gain (None for its first portion); None when all are
+    done."""
     left = [place for place, layer in enumerate(layers) if not layer.exhausted]
     if not left:
         return None

@@ -1,4 +1,4 @@
-"""Studies and whole tunings in a background thread, for notebooks: the cell returns, Stop works, the best is kept."""
+"""Studies in a background thread, for notebooks: the cell returns, Stop works, the best result is kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a running study stands. ``total`` is None when it runs until the space is exhausted."""
+    """Progress of a running study. ``total`` is None when it runs until the space is exhausted."""
 
     done: int
     total: int | None
@@ -27,12 +27,12 @@ class Progress:
     error: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Plain data, ready for JSON."""
         return asdict(self)
 
 
 class StudyHandle:
-    """Started by :meth:`Study.start`. Stopping lets the measurement in flight finish, so that nothing is lost."""
+    """Returned by :meth:`Study.start`. Stopping lets the measurement in flight finish, so that nothing is lost."""
 
     def __init__(
         self,
@@ -56,17 +56,17 @@ class StudyHandle:
     def _work(self, *arguments: Any) -> None:
         try:
             self._record = self.study.run(*arguments)
-        except BaseException as error:  # kept for wait(); a traceback printed by a thread lands in an unrelated cell
+        except BaseException as error:  # raised again by wait(); a traceback from a thread appears in an unrelated cell
             self._error = error
 
     def stop(self) -> None:
-        """Ask the study to end after the measurement in flight. Returns at once and may be called twice."""
+        """Ask the study to end after the measurement in flight. Returns at once; may be called twice."""
         self._stopping.set()
 
     def wait(self, timeout: float | None = None) -> StudyRecord:
-        """Block until the study ended, or ``timeout`` seconds passed; returns the record so far.
+        """Block until the study ends or ``timeout`` seconds pass; returns the record so far.
 
-        Interrupting the wait (Ctrl-C, the stop button) stops the study. Raises what the run raised.
+        Interrupting the wait (Ctrl-C, the stop button) stops the study. Raises any exception of the run.
         """
         try:
             self._thread.join(timeout)
@@ -79,7 +79,7 @@ class StudyHandle:
 
     @property
     def progress(self) -> Progress:
-        """Where the study stands; cheap, from any thread."""
+        """Current progress; cheap, from any thread."""
         best = self.study.best
         running = self._thread.is_alive()
         return Progress(

@@ -1,4 +1,4 @@
-"""Whole tunings in a background thread, for notebooks: the cell returns, Stop works, the best is kept."""
+"""Whole tunings in a background thread, for notebooks: the cell returns, Stop works, the best result is kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class TuningHandle:
-    """Started by :func:`start_tuning`. Stopping lets the measurement in flight finish, so that nothing is lost."""
+    """Returned by :func:`start_tuning`. Stopping lets the measurement in flight finish, so that nothing is lost."""
 
     def __init__(self, tune: Callable[..., TuningReport], arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         self._stopping = threading.Event()
@@ -36,7 +36,7 @@ class TuningHandle:
     def _work(self, tune: Callable[..., TuningReport], arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         try:
             self._report = tune(*arguments, **options)
-        except BaseException as error:  # kept for wait(); a traceback printed by a thread lands in an unrelated cell
+        except BaseException as error:  # raised again by wait(); a traceback from a thread appears in an unrelated cell
             self._error = error
 
     def _note(self, study: Study, _trial: Trial, _result: Result) -> None:
@@ -44,13 +44,13 @@ class TuningHandle:
             self._studies[study.space.workload.label] = study
 
     def stop(self) -> None:
-        """Ask the tuning to end after the measurement in flight. Returns at once and may be called twice."""
+        """Ask the tuning to end after the measurement in flight. Returns at once; may be called twice."""
         self._stopping.set()
 
     def wait(self, timeout: float | None = None) -> TuningReport | None:
-        """Block until the tuning ended; its report, or None when ``timeout`` seconds passed before.
+        """Block until the tuning ends; returns its report, or None if ``timeout`` seconds pass first.
 
-        Interrupting the wait (Ctrl-C, the stop button) stops the tuning. Raises what the tuning raised.
+        Interrupting the wait (Ctrl-C, the stop button) stops the tuning. Raises any exception of the tuning.
         """
         try:
             self._thread.join(timeout)
@@ -63,12 +63,12 @@ class TuningHandle:
 
     @property
     def running(self) -> bool:
-        """Whether it goes on."""
+        """Whether the tuning is still running."""
         return self._thread.is_alive()
 
     @property
     def best(self) -> dict[str, float]:
-        """Best microseconds so far by workload; cheap, from any thread."""
+        """Best time so far in microseconds by workload; cheap, from any thread."""
         with self._lock:
             studies = dict(self._studies)
         found = {label: study.best for label, study in studies.items()}
@@ -76,7 +76,7 @@ class TuningHandle:
 
     @property
     def done(self) -> int:
-        """Results so far."""
+        """Number of results so far."""
         with self._lock:
             return sum(len(study.trials) for study in self._studies.values())
 

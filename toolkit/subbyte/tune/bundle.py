@@ -1,9 +1,9 @@
-"""Every valid configuration of a space, compiled here so that another machine only has to measure.
+"""All valid configurations of a space, compiled on this machine so that another one only has to measure them.
 
 A bundle is a folder: ``manifest.jsonl`` (a header line, then one line per configuration) and ``cubins/``. A line is
-``{"index", "config", "cubin", "program", "launch", "resources", "seconds"}`` or, when the build failed, ``{"index",
-"config", "failed": {"ok": false, "kind", "reason"}}``. Kernels that come out byte for byte equal share one cubin file;
-those with the same ``program`` are launched alike and execute the same machine code.
+``{"index", "config", "cubin", "program", "launch", "resources", "seconds"}`` or, if the build failed, ``{"index",
+"config", "failed": {"ok": false, "kind", "reason"}}``. Byte-identical kernels share one cubin file;
+those with the same ``program`` have the same launch and execute the same machine code.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 
 Build = Callable[[ConvWorkload, Configuration, str], Any]
-"""Like :func:`subbyte.build`: gives an object with ``cubin`` (bytes), ``launch`` and ``resources``."""
+"""Like :func:`subbyte.build`: returns an object with ``cubin`` (bytes), ``launch`` and ``resources``."""
 
 
 @dataclass(frozen=True)
 class BundleReport:
-    """What ``build_bundle`` did: configurations ``built`` and ``failed`` in all, ``kept`` of an earlier run."""
+    """The result of ``build_bundle``: total configurations ``built`` and ``failed``, and those ``kept`` from an earlier
+    run."""
 
     folder: str
     built: int
@@ -48,7 +49,7 @@ class BundleReport:
     seconds: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Plain data, ready for JSON."""
         return asdict(self)
 
 
@@ -63,9 +64,9 @@ def build_bundle(
 ) -> BundleReport:
     """Build ``indices`` (default: every valid configuration) into ``folder`` with ``workers`` spawned processes.
 
-    An interrupted build goes on where it stopped. A configuration that fails, or kills its process, becomes a line
-    with the reason. ``progress(done, total)`` is called after each. At ``until`` (of ``time.monotonic()``) building
-    stops, as if interrupted, and the report counts what there is. Raises InvalidInput when the folder holds a
+    An interrupted build can be resumed. A configuration that fails, or kills its process, becomes a line with the
+    reason. ``progress(done, total)`` is called after each one. At ``until`` (a ``time.monotonic()`` time) building
+    stops as if interrupted, and the report counts what exists by then. Raises InvalidInput when the folder holds a
     bundle of another space, BrokenRecord when its manifest is damaged.
     """
     searchable(space)
@@ -99,7 +100,7 @@ def build_bundle(
 def _build_one(
     workload: ConvWorkload, config: Configuration, arch: str, folder: str, build: Build | None
 ) -> dict[str, Any]:
-    """Runs in the worker: build, store the cubin, return the manifest fields."""
+    """Runs in a worker: build, store the cubin, return the manifest fields."""
     from subbyte.kernel.program import program_digest
 
     if build is None:
@@ -110,7 +111,7 @@ def _build_one(
     try:
         kernel = build(workload, config, arch)
         cubin = bytes(kernel.cubin)
-    except Exception as error:  # any failure of a candidate is a value with its reason
+    except Exception as error:  # any failure of a candidate becomes a value with its reason
         return {"failed": Failed("build", f"{type(error).__name__}: {error}"[:2000]).to_dict()}
     name = f"cubins/{hashlib.sha256(cubin).hexdigest()[:20]}.cubin"
     target = Path(folder) / name
@@ -133,11 +134,11 @@ def _plain(value: Any) -> dict[str, Any]:
 def _run_jobs(
     jobs: Mapping[int, tuple[Any, ...]], workers: int, until: float
 ) -> Generator[tuple[int, dict[str, Any]], None, None]:
-    """Outcomes as they come, up to ``until``. A process that dies costs the configuration it was building, and is
-    replaced."""
+    """Yield outcomes as they complete, until ``until``. A process that dies costs only the configuration it was
+    building, and is replaced."""
     waiting = list(jobs)[::-1]
     running: dict[Future[dict[str, Any]], int] = {}
-    done: SimpleQueue[Future[dict[str, Any]]] = SimpleQueue()  # waiting on hundreds of futures at a time is slow
+    done: SimpleQueue[Future[dict[str, Any]]] = SimpleQueue()  # waiting on hundreds of futures at once is slow
     pool = _pool(max(1, min(workers, len(waiting))))
     try:
         while waiting or running:

@@ -1,8 +1,8 @@
-"""Tuning a whole network: one study per distinct layer, one budget of trials, spent where it pays.
+"""Tuning a whole network: one study per distinct layer, one budget of trials, spent where it pays most.
 
-:mod:`subbyte.tune.allocation` says which layer is next. A layer's study begins with the configurations that were best
-for the layers before it, as far as its space has them. With a log every layer has its own file; killed at any moment
-and resumed, the whole ends as it would have ended uninterrupted (same seed, a runner that repeats itself).
+:mod:`subbyte.tune.allocation` chooses the next layer. A layer's study begins with the configurations that were best
+for earlier layers, if its space contains them. With a log, every layer has its own file; a run that is killed at any
+moment and resumed ends exactly as if uninterrupted (given the same seed and a runner with repeatable results).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from subbyte.workload import workloads as parse_workloads
 from subbyte.workload.parse import split_text
 
 WARM_STARTS = 3
-"""Most configurations a layer takes over from others."""
+"""The most configurations that a layer takes over from others."""
 
 
 @dataclass
@@ -59,7 +59,7 @@ def is_network(given: object) -> bool:
 
 @checked
 def network_layers(network: str) -> list[tuple[ConvWorkload, int]]:
-    """Distinct layers of a network with how often each occurs. Raises InvalidInput for what is no network."""
+    """Distinct layers of a network with the number of times each occurs. Raises InvalidInput if it is not a network."""
     if not is_network(network):
         raise InvalidInput(f"{network!r} is no network; networks: {', '.join(NETWORKS)}, with a batch as in resnet50@8")
     name, batch, precision = split_text(network)
@@ -91,12 +91,12 @@ def tune_network(
     top_k: int | None = None,
     store: str | os.PathLike[str] | None = None,
 ) -> NetworkReport:
-    """Tune every layer of ``network`` (``resnet50@8``, or pairs of workload and count) with ``trials`` in all.
+    """Tune every layer of ``network`` (``resnet50@8``, or pairs of workload and count) with ``trials`` in total.
 
-    The trials are handed out ``batch`` at a time, fewer when a third of them would not be enough for every layer to get
+    Trials are handed out ``batch`` at a time, or fewer if a third of them is not enough to give every layer
     that many; None means the whole space of every layer. Layers that cannot be
-    measured are skipped with the reason. The other arguments are those of :func:`subbyte.tune`, and so are the errors;
-    InvalidInput also when the layers would be measured on unlike devices, whose times do not add up.
+    measured are skipped with the reason. The other arguments and errors are those of :func:`subbyte.tune`;
+    InvalidInput also when layers would be measured on different kinds of device, whose times cannot be added.
     """
     whole(batch, "batch", 1)
     if trials is not None:
@@ -176,7 +176,7 @@ def _spend(
     stop: Sequence[Stop],
     grants: list[tuple[str, int, float | None]],
 ) -> str:
-    """Hand the trials out; why it ended."""
+    """Hand out the trials; returns why it ended."""
     order = sorted(range(len(layers)), key=lambda place: (-layers[place].state().weight, place))
     while True:
         left = None if trials is None else trials - sum(len(layer.study.trials) for layer in layers)
@@ -189,10 +189,10 @@ def _spend(
         told = len(layer.study.trials)
         if told < batch:
             layer.study.queue(_warm_starts(layers, order, chosen, batch))
-        # a portion that was interrupted is completed first
+        # an interrupted portion is completed first
         target = told + batch - told % batch
         target = target if left is None else min(target, told + left)
-        held = layer.study.most_trials  # of the last portion the space holds a part
+        held = layer.study.most_trials  # the space may hold only part of the last portion
         record = layer.study.run(layer.runner, target if target <= held else None, batch, callbacks, stop)
         grants.append((layer.label, len(record.trials) - told, gain))
         if record.ended in ("interrupted", "stopped"):
@@ -201,7 +201,7 @@ def _spend(
 
 
 def _choose(layers: Sequence[_Layer], batch: int) -> tuple[int | None, float | None]:
-    """The layer whose portion was interrupted, else the one the rule names."""
+    """The layer whose portion was interrupted, else the one chosen by the rule."""
     for place, layer in enumerate(layers):
         if len(layer.study.trials) % batch and not layer.exhausted:
             return place, None
@@ -210,8 +210,8 @@ def _choose(layers: Sequence[_Layer], batch: int) -> tuple[int | None, float | N
 
 
 def _warm_starts(layers: Sequence[_Layer], order: Sequence[int], chosen: int, batch: int) -> list[Configuration]:
-    """Best configurations of the layers before ``chosen``, the most alike first: only their first portions count,
-    which are the same however often the run was interrupted."""
+    """Best configurations of the layers before ``chosen``, most similar layers first. Only their first portions count,
+    so the result does not depend on how often the run was interrupted."""
     mine = layers[chosen].study.space.workload
     before = [layers[place] for place in order[: order.index(chosen)]]
     before.sort(key=lambda layer: _unlike(mine, layer.study.space.workload))
@@ -224,14 +224,16 @@ def _warm_starts(layers: Sequence[_Layer], order: Sequence[int], chosen: int, ba
 
 
 def _work(workload: ConvWorkload) -> int:
-    """Operations of the padded sizes, which a kernel really does: a layer of three channels costs as one of 32."""
+    """Operations of the padded sizes, which a kernel really performs: a layer with three channels costs as much as one
+    with 32."""
     wl = workload
     pixels, columns = 8 * wl.batch_groups * wl.p * wl.q, 32 * wl.filter_blocks
     return 2 * pixels * columns * wl.r * wl.s * 32 * wl.channel_blocks
 
 
 def _unlike(one: ConvWorkload, other: ConvWorkload) -> tuple[int, float]:
-    """Another kernel size counts most, then another size of the output or number of channels (as ratios)."""
+    """Dissimilarity of two workloads: a different kernel size counts most, then the ratios of output sizes and
+    channels."""
     ratio = 1.0
     for mine, theirs in ((one.p * one.q, other.p * other.q), (one.c, other.c), (one.k, other.k)):
         ratio *= max(mine, theirs) / min(mine, theirs)

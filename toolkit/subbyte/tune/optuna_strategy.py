@@ -1,10 +1,10 @@
 """``optuna``: the samplers of Optuna as a strategy, through the extra ``subbyte[optuna]``.
 
-Optuna cannot be told which combinations are valid, and proposes configurations again. Neither costs a trial here: a
-refused proposal is reported to Optuna as pruned (its samplers take that for worse than any result, while failed trials
-are forgotten, and they would go on proposing them), a repeated one with the result it already has, and another is asked
-for; ``rejected`` counts both. Candidates that failed are reported as pruned, too. When nothing new turns up in many
-asks, a valid configuration is drawn at random.
+Optuna cannot be told which combinations are valid, and it may repeat a proposal. Neither costs a trial here: a rejected
+proposal is reported to Optuna as pruned (its samplers then rank it below any result, whereas they forget failed trials
+and would propose them again), and a repeated one with the result it already has; then another one is asked for.
+``rejected`` counts both. Candidates that fail are reported as pruned, too. If many asks in a row bring nothing new, a
+random valid configuration is drawn.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TRIES = 100
 
 
 def load_optuna() -> Any:
-    """The optuna module, quiet. Raises MissingDependency."""
+    """The optuna module, with its log messages silenced. Raises MissingDependency."""
     try:
         import optuna
     except ImportError:
@@ -36,10 +36,10 @@ def load_optuna() -> Any:
 
 
 class Optuna:
-    """An Optuna study over the knobs, each at its documented defaults.
+    """An Optuna study over the knobs, with each sampler's documented defaults.
 
-    ``sampler``: ``tpe``, ``random`` or ``nsga2``. ``knobs``: ``categorical`` gives Optuna the values as unordered
-    choices, ``ordered`` as places in the list of values.
+    ``sampler``: ``tpe``, ``random`` or ``nsga2``. ``knobs``: ``categorical`` presents the values to Optuna as unordered
+    choices, ``ordered`` as positions in the list of values.
     """
 
     name: ClassVar[str] = "optuna"
@@ -64,7 +64,7 @@ class Optuna:
             "nsga2": self._optuna.samplers.NSGAIISampler,
         }
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # experimental features of the samplers' own
+            warnings.simplefilter("ignore")  # the samplers warn that they are experimental
             self._study = self._optuna.create_study(sampler=makers[sampler](seed=seed))
         self._open: dict[int, Any] = {}
         self._results: dict[int, float | None] = {}
@@ -76,7 +76,7 @@ class Optuna:
         return kinds.CategoricalDistribution(list(range(size)))
 
     def ask(self, n: int) -> list[int]:
-        """At most ``n`` fresh indices."""
+        """At most ``n`` new indices."""
         found: list[int] = []
         while len(found) < n:
             index = self._propose()
@@ -95,7 +95,7 @@ class Optuna:
                 self._report(trial, None)
             elif index in self._open:
                 self.rejected["repeated"] += 1
-                self._study.tell(trial, state=self._optuna.trial.TrialState.FAIL)  # nothing is known of it yet
+                self._study.tell(trial, state=self._optuna.trial.TrialState.FAIL)  # nothing is known about it yet
             elif index in self._results:
                 self.rejected["repeated"] += 1
                 self._report(trial, self._results[index])
@@ -110,7 +110,7 @@ class Optuna:
         return index
 
     def tell(self, index: int, result: Result) -> None:
-        """Pass a result on; one that Optuna did not ask for is added to its study."""
+        """Pass on a result; one that Optuna did not ask for is added to its study."""
         value = result.microseconds if isinstance(result, Measured) else None
         trial = self._open.pop(index, None)
         self._results[index] = value

@@ -1,4 +1,4 @@
-"""What ``tune`` gives back: one record per workload, and for a network what it all adds up to."""
+"""What ``tune`` returns: one record per workload and, for a network, the totals."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TuningReport(FormerFields, former={"finals": "remeasurements"}):
-    """One record per tuned workload. ``optima`` holds the landscape's best microseconds by spec where it is known;
-    ``skipped`` says by label why a workload was not tuned; ``remeasurements`` are the top-k re-measurements by
-    label, where there were any.
+    """One record per tuned workload. ``optima`` holds the landscape's best time in microseconds by spec, if known;
+    ``skipped`` holds by label why a workload was not tuned; ``remeasurements`` are the top-k re-measurements by
+    label, if there were any.
     """
 
     records: tuple[StudyRecord, ...]
@@ -34,7 +34,7 @@ class TuningReport(FormerFields, former={"finals": "remeasurements"}):
 
     @property
     def best(self) -> dict[str, Configuration]:
-        """Fastest configuration by workload label (of those measured again, where any were); workloads without any
+        """Fastest configuration by workload label (of the re-measured ones, if there were any); workloads without any
         success are left out."""
         found = {}
         for record in self.records:
@@ -54,8 +54,8 @@ class TuningReport(FormerFields, former={"finals": "remeasurements"}):
         return f"{type(self).__name__}({', '.join(map(repr, self.records))}{left_out})"
 
     def rows(self) -> list[dict[str, Any]]:
-        """One summary per workload; ``fraction_of_optimum`` is 1.0 for the landscape's best, None when unknown;
-        ``finals`` is None where nothing was measured again."""
+        """One summary per workload; ``fraction_of_optimum`` is 1.0 for the landscape's best, None if unknown;
+        ``finals`` is None if nothing was re-measured."""
         rows = []
         for record in self.records:
             optimum, found = self.optima.get(record.workload.spec), record.best_microseconds
@@ -70,7 +70,7 @@ class TuningReport(FormerFields, former={"finals": "remeasurements"}):
         return rows
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Plain data, ready for JSON."""
         return {"workloads": self.rows(), "skipped": dict(self.skipped), "interrupted": self.interrupted}
 
     def to_frame(self) -> pandas.DataFrame:
@@ -78,7 +78,8 @@ class TuningReport(FormerFields, former={"finals": "remeasurements"}):
         return frame(self.rows(), index="workload")
 
     def to_html(self) -> str:
-        """A page of its own: every curve, configuration, failure and device; nothing is fetched from anywhere."""
+        """A self-contained HTML page with every curve, configuration, failure and device; it loads nothing from
+        elsewhere."""
         from subbyte.tune.report import html_page
 
         return html_page(self)
@@ -97,8 +98,8 @@ class TuningReport(FormerFields, former={"finals": "remeasurements"}):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NetworkReport(TuningReport):
-    """A tuned network. ``counts`` says by label how often a layer occurs; ``grants`` is who got how many trials, in
-    order: (label, trials, expected gain in microseconds per trial or None for the first ones). ``ended`` is ``trials``
+    """A tuned network. ``counts`` holds by label how often a layer occurs; ``grants`` lists the portions of trials in
+    order: (label, trials, expected gain in microseconds per trial, or None for first portions). ``ended`` is ``trials``
     (the budget is spent), ``exhausted``, ``stopped`` or ``interrupted``."""
 
     network: str = ""
@@ -114,7 +115,7 @@ class NetworkReport(TuningReport):
 
     @property
     def microseconds(self) -> float | None:
-        """Time of all tuned layers, each as often as it occurs; None while one has no working configuration."""
+        """Total time of all tuned layers, each multiplied by its count; None while one has no working configuration."""
         times = [(record.best_microseconds, self.counts[record.workload.label]) for record in self.records]
         if not times or any(time is None for time, _ in times):
             return None
@@ -131,7 +132,7 @@ class NetworkReport(TuningReport):
         return rows
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Plain data, ready for JSON."""
         grants = [
             {"workload": label, "trials": n, "expected_gain": gain if gain is not None and isfinite(gain) else None}
             for label, n, gain in self.grants
@@ -142,7 +143,7 @@ class NetworkReport(TuningReport):
         }  # fmt: skip
 
     def to_html(self) -> str:
-        """A page of its own: as for a list of workloads, and where the trials went."""
+        """A self-contained HTML page like that for a list of workloads, and which layers got the trials."""
         from subbyte.tune.report import html_page
 
         return html_page(self, self)

@@ -1,4 +1,4 @@
-"""What a study leaves behind: its trials, the best one, the best-so-far curve. Plain data, read from a log or live."""
+"""The result of a study: its trials, the best one, the best-so-far curve. Plain data, live or read from a log."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Trial:
-    """One configuration of a study. ``number`` counts asks and tells from 0, ``index`` is the place in the space.
+    """One configuration of a study. ``number`` counts asks and tells from 0, ``index`` is its index in the space.
 
     ``result`` is None until it is told. ``ask`` is (ask number, ask size, results told before it), None for a
-    result that was told without being asked. ``started`` and ``finished`` are ISO times (UTC).
+    result that was told without being asked for. ``started`` and ``finished`` are ISO times (UTC).
     """
 
     number: int
@@ -48,22 +48,23 @@ class Trial:
 
     @classmethod
     def from_entry(cls, entry: Entry) -> Trial:
-        """The trial a log line holds."""
+        """The trial stored in a log line."""
         return cls(entry.trial, entry.index, entry.config, entry.result, entry.ask, entry.started, entry.finished)
 
 
 @dataclass(frozen=True)
 class BestCurve:
-    """Best time so far after each trial, in the order told. Microseconds; None for a failure, or before a success."""
+    """Best time so far after each trial, in the order told. Microseconds; None for a failure, or before the first
+    success."""
 
     numbers: tuple[int, ...]
     microseconds: tuple[float | None, ...]
     best_microseconds: tuple[float | None, ...]
     failures: tuple[str, ...]
-    """Kind of failure of each trial, "" for a success."""
+    """Failure kind of each trial, "" for a success."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Plain data, ready for JSON."""
         return {name: list(values) for name, values in asdict(self).items()}
 
     def to_frame(self) -> pandas.DataFrame:
@@ -74,7 +75,7 @@ class BestCurve:
 
 @checked
 def best_curve(trials: tuple[Trial, ...]) -> BestCurve:
-    """The best-so-far curve of ``trials``. Raises InvalidInput for what is none."""
+    """The best-so-far curve of ``trials``. Raises InvalidInput for anything but trials."""
     if not all(isinstance(trial, Trial) for trial in several(trials, "trials")):
         raise InvalidInput(f"trials {trials!r}: expected Trial objects, such as study.trials")
     best: float | None = None
@@ -98,10 +99,10 @@ def best_of(trials: tuple[Trial, ...]) -> Trial | None:
 
 @dataclass(frozen=True, eq=False)
 class StudyRecord(Charted):
-    """A finished, stopped or crashed study. ``header`` says what was tuned and how, ``trials`` are in the order told.
+    """A finished, stopped or crashed study. ``header`` says what was tuned and how; ``trials`` are in the order told.
 
-    ``ended`` is ``trials`` (all asked for), ``exhausted`` (no configuration left), ``stopped``, ``interrupted``, or
-    empty for a record read from a file. ``notice`` tells what was dropped while reading.
+    ``ended`` is ``trials`` (all that were asked for), ``exhausted`` (no configuration left), ``stopped``,
+    ``interrupted``, or empty for a record read from a file. ``notice`` says what was dropped while reading.
     """
 
     header: Mapping[str, Any]
@@ -112,7 +113,7 @@ class StudyRecord(Charted):
 
     @cached_property
     def workload(self) -> ConvWorkload:
-        """The convolution that was tuned."""
+        """The tuned convolution."""
         return workload_from_dict(self.header["workload"])
 
     @property
@@ -160,7 +161,7 @@ class StudyRecord(Charted):
         return build(self.workload, self.best_config, self.arch)
 
     def summary(self) -> dict[str, Any]:
-        """What the report and the command line print: one flat object."""
+        """The flat object that the report and the command line print."""
         strategy = self.header["strategy"]
         return {
             "workload": self.workload.label, "spec": self.workload.spec, "arch": self.arch,
@@ -200,9 +201,9 @@ class StudyRecord(Charted):
 
 
 def read_log(path: str | os.PathLike[str]) -> StudyRecord:
-    """The study a record log holds. A line cut by a crash is left out, with a warning.
+    """The study stored in a record log. A line cut off by a crash is dropped, with a warning.
 
-    Raises InvalidInput (no such file, nothing in it), BrokenRecord (damage, with the line number).
+    Raises InvalidInput (no such file, or it is empty), BrokenRecord (damaged, with the line number).
     """
     contents = read_contents(path)
     if not contents.header:

@@ -1,9 +1,9 @@
-"""Recording a landscape: kernels are built by many processes and measured at the same time, one process per GPU.
+"""Recording a landscape: many processes build kernels while one process per GPU measures them.
 
 The builders (:mod:`subbyte.tune.bundle`) write kernels into a folder; each measuring process
-(:mod:`subbyte.measure.bundle`) takes its share from there as it grows and appends to a file of its own. Nothing but a
-short line about each kernel passes through this process, and nothing is lost when any of them is killed: a recording
-goes on where it stopped, also with other GPUs, also on another machine that has only the results.
+(:mod:`subbyte.measure.bundle`) takes its share from there as it grows and appends to its own file. Only a
+short line per kernel passes through this process, and nothing is lost when any of them is killed: a recording
+can be resumed, also with other GPUs, and also on another machine that has only the results.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from subbyte.records.result import Result
 from subbyte.tune.bundle import Build, build_bundle
 
 RESULTS = "results.jsonl"
-"""The results file of a bundle measured by one process."""
+"""The results file of a bundle measured by a single process."""
 _PATTERN = "results*.jsonl"
 _GRACE_S = 30.0
-"""How long the measuring processes may go on when no more kernels come."""
+"""Seconds that the measuring processes may continue after the last kernel."""
 Command = Callable[[Path, Path, int, str, Sequence[Path]], list[str]]
-"""Bundle, results file, GPU, share and the other results files to the command that measures."""
+"""Maps bundle, results file, GPU, share and the other results files to the command that measures."""
 
 
 @dataclass(frozen=True)
 class RecordingReport:
-    """Configurations of the space by what came of them; ``remaining`` ones were not reached."""
+    """Numbers of configurations by outcome; ``remaining`` ones were not reached."""
 
     folder: str
     valid: int
@@ -51,7 +51,7 @@ class RecordingReport:
     seconds: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Plain data, ready for JSON."""
         return asdict(self)
 
 
@@ -67,10 +67,10 @@ def record_landscape(
 ) -> RecordingReport:
     """Build every valid configuration with ``workers`` processes and measure each on one of ``devices``.
 
-    What the folder's results hold is not built again. ``limit_s`` seconds after the call building stops, and what was
-    built by then is still measured. ``progress(done, total)`` counts the kernels built. ``build`` and ``command``
-    stand in for the compiler and the measuring process. Raises InvalidInput (no devices, the folder is of another
-    space), MissingDependency with what the measuring processes said when none of them is left.
+    Configurations with a result in the folder are not built again. Building stops ``limit_s`` seconds after the call;
+    kernels built by then are still measured. ``progress(done, total)`` counts the kernels built. ``build`` and
+    ``command`` replace the compiler and the measuring process. Raises InvalidInput (no devices, or the folder is of
+    another space), MissingDependency with the messages of the measuring processes when none of them is left.
     """
     started, root, devices = time.monotonic(), file_path(folder, "bundle"), wholes(devices, "devices")
     whole(workers, "workers", 1)
@@ -98,12 +98,12 @@ def record_landscape(
 
 
 def result_files(folder: str | os.PathLike[str]) -> list[Path]:
-    """The files the measuring processes of a bundle wrote, in order of their names."""
+    """The files written by the measuring processes of a bundle, sorted by name."""
     return sorted(file_path(folder, "bundle").glob(_PATTERN))
 
 
 def measured(folder: str | os.PathLike[str]) -> dict[int, Result]:
-    """Results by index of everything measured in a bundle's folder. Raises BrokenRecord."""
+    """All results in a bundle's folder, by index. Raises BrokenRecord."""
     from subbyte.records.measurements import merged
 
     return merged(result_files(folder)).results
@@ -116,7 +116,7 @@ def _shared(folder: Path) -> dict[int, int]:
 
 
 def assemble(measurements: str | os.PathLike[str] | None, bundle: str | os.PathLike[str]) -> Landscape:
-    """The landscape of a bundle and the file its measurement wrote (None: all in its folder), complete or refused.
+    """The landscape from a bundle and its results file (None: all files in its folder), complete or rejected.
 
     Raises InvalidInput when configurations of the bundle have no result, or the results are of another bundle;
     BrokenRecord for a damaged file.
@@ -154,10 +154,10 @@ def _command(folder: Path, out: Path, device: int, share: str, known: Sequence[P
 
 @contextmanager
 def _measuring(folder: Path, devices: Sequence[int], command: Command, until: float) -> Iterator[Callable[[], None]]:
-    """Measuring processes for as long as kernels are built; gives a function that raises when all of them ended.
+    """Run measuring processes while kernels are built; yields a function that raises once all of them have ended.
 
-    Their standard input stays open for so long: when it is closed, by us or by our death, they measure what there is
-    and end.
+    Their standard input stays open meanwhile. When it is closed, by this process or by its death, they measure what
+    exists and end.
     """
     outs = [folder / f"results.{_run(folder)}.{device}.jsonl" for device in devices]
     known = sorted({*result_files(folder), *outs})
@@ -179,7 +179,7 @@ def _measuring(folder: Path, devices: Sequence[int], command: Command, until: fl
 
 
 def _run(folder: Path) -> int:
-    """Number of this run: each run has files of its own, whose headers name its GPUs."""
+    """The number of this run: each run has its own files, whose headers name its GPUs."""
     numbers = [path.name.split(".")[1] for path in result_files(folder)]
     return 1 + max((found for number in numbers if (found := natural(number)) is not None), default=0)
 
@@ -193,7 +193,7 @@ def _check(running: Sequence[subprocess.Popen[bytes]], logs: Sequence[Path]) -> 
 
 
 def _finish(running: Sequence[subprocess.Popen[bytes]], until: float) -> None:
-    """Say that no more kernels come, and wait for those that are waiting to be measured."""
+    """Announce that no more kernels come, and wait until the remaining ones are measured."""
     for process in running:
         assert process.stdin is not None
         with contextlib.suppress(OSError):

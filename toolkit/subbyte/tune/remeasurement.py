@@ -1,4 +1,5 @@
-"""Top-k re-measurement: a study's fastest configurations measured once more, side by side, and ties called ties."""
+"""Top-k re-measurement: a study's fastest configurations are measured again, interleaved, and ties are reported as
+ties."""
 
 from __future__ import annotations
 
@@ -18,12 +19,12 @@ from subbyte.tune.record import StudyRecord, Trial
 
 TOP_K = 5
 ROUNDS = 9
-"""With nine rounds the second lowest and the second highest ratio bound the median with 96 % confidence."""
+"""With nine rounds the second lowest and second highest ratios bound the median with 96 % confidence."""
 
 
 @dataclass(frozen=True)
 class Remeasurement:
-    """``standings`` are fastest first; ``trials[standing.place]`` is the trial it stands for.
+    """``standings`` are fastest first; ``trials[standing.place]`` is the corresponding trial.
 
     ``remeasured`` is false when the times are the recorded samples of a landscape. ``notice`` says why there are none.
     """
@@ -35,7 +36,7 @@ class Remeasurement:
 
     @property
     def winner(self) -> Trial | None:
-        """The fastest of the re-measurement; None when there was none."""
+        """The fastest trial of the re-measurement; None when there was none."""
         return self.trials[self.standings[0].place] if self.standings else None
 
     @property
@@ -45,12 +46,13 @@ class Remeasurement:
 
     @property
     def tied(self) -> tuple[int, ...]:
-        """Numbers of the trials that cannot be told from the winner, the winner first; one number: no tie."""
+        """Numbers of the trials that cannot be distinguished from the winner, the winner first; a single number means
+        no tie."""
         return tuple(self.trials[standing.place].number for standing in self.standings if standing.tied)
 
     def remember(self, memory: Memory, device: Mapping[str, Any], trials: int) -> None:
-        """Have the user's own store keep the winner, with its times beside the others', in place of the trial that was
-        fastest when each was measured alone."""
+        """Have the user's own store keep the winner, with its times from the re-measurement, instead of the trial that
+        was fastest when each was measured alone."""
         if self.winner is not None:
             memory.settle(self.winner.config, self.standings[0].samples, device, trials)
 
@@ -87,8 +89,8 @@ class Remeasurement:
 @former_arguments(finalists="top_k")
 @checked
 def remeasure(record: StudyRecord, runner: Runner, top_k: int = TOP_K, rounds: int = ROUNDS) -> Remeasurement | None:
-    """Measure the ``top_k`` fastest trials of a study again in interleaved ``rounds``; None when it has no two, or
-    the runner cannot. One that fails now is no reason to lose the study: the notice says so."""
+    """Measure the ``top_k`` fastest trials of a study again in interleaved ``rounds``; None if there are fewer than
+    two, or the runner cannot re-measure. A failure now must not lose the study: the notice reports it."""
     rematch = getattr(runner, "rematch", None)
     timed = [trial for trial in record.trials if trial.microseconds is not None]
     timed = sorted(timed, key=lambda trial: (trial.microseconds, trial.number))[:top_k]
@@ -103,5 +105,5 @@ def remeasure(record: StudyRecord, runner: Runner, top_k: int = TOP_K, rounds: i
 
 
 def default_top_k(runner: Runner) -> int:
-    """How many to measure again make sense: none for made-up times."""
+    """How many trials to re-measure by default: none if times are made up."""
     return 0 if runner.device.get("runner") == "fake" else TOP_K

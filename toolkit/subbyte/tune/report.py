@@ -1,4 +1,4 @@
-"""The report of a tuning as one HTML page: tables and pictures inside it, nothing fetched from anywhere."""
+"""The report of a tuning as one self-contained HTML page of tables and pictures."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 320, 170, 46, 24
 
 
 def html_page(report: TuningReport, network: NetworkReport | None = None) -> str:
-    """The page, self-contained; ``network`` is the same report where it is one of a network."""
+    """The page, self-contained; ``network`` is the same report if it is a network's."""
     title = f"Tuning of {network.network}" if network else "Tuning"
     parts = [element("h1", title), _lead(report, network), _table(_summary_rows(report))]
     if network and network.grants:
@@ -70,7 +70,7 @@ def _head(words: str) -> Markup:
 
 
 def write_page(text: str, path: str | os.PathLike[str]) -> Path:
-    """Write a page in one step. Raises InvalidInput when the file cannot be written."""
+    """Write a page atomically. Raises InvalidInput when the file cannot be written."""
     target = Path(path)
     prove_writable(target, "report", parents=True)
     write_file(target, text.encode(), "report")
@@ -170,7 +170,7 @@ def _provenance(report: TuningReport, network: NetworkReport | None) -> list[dic
 
 
 def _allocation(report: NetworkReport) -> Markup:
-    """Bars: trials each layer got."""
+    """A bar chart of the trials that each layer got."""
     got = {record.workload.label: len(record.trials) for record in report.records}
     most, step, left = max(got.values()) or 1, 18, 210
     lines: list[Markup] = []
@@ -189,7 +189,7 @@ def _svg(width: int, height: int, *content: Markup) -> Markup:
 
 
 def _curve(record: StudyRecord) -> Markup:
-    """Trials as dots, failures as strokes at the top, the best so far as a line; logarithmic microseconds."""
+    """Trials as dots, failures as marks at the top, the best so far as a line; microseconds on a logarithmic axis."""
     caption = element("figcaption", record.workload.label)
     times = [time for time in record.curve.microseconds if time is not None]
     if not times:

@@ -1,4 +1,4 @@
-"""How a study takes over what a log holds."""
+"""How a study resumes from a log."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from subbyte.tune.study import Study
 
 Ask: TypeAlias = tuple[int, int, int]
-"""Number of an ask, how many trials were asked for, results told before."""
+"""Number of an ask, number of trials asked for, number of results told before it."""
 
 
 def take_over(study: Study, log: LogWriter) -> None:
-    """Take over a log: the same asks and tells in the same order bring the strategy into the state it had.
+    """Resume from a log: repeating the same asks and tells in the same order restores the strategy's state.
 
     Raises InvalidInput when the log is of another study, BrokenRecord when it does not fit the space.
     """
@@ -51,7 +51,7 @@ def take_over(study: Study, log: LogWriter) -> None:
 
 
 def _with_defaults(header: Mapping[str, Any], study: Study) -> dict[str, Any]:
-    """A log's header with the options that its strategy has got since then, at their defaults."""
+    """A log's header, with defaults for the options that its strategy has gained since."""
     old = header["strategy"]
     defaults = {key: option.default for key, option in getattr(study.strategy, "OPTIONS", {}).items()}
     if old.get("name") != study.strategy.name or not isinstance(old.get("options"), Mapping):
@@ -60,8 +60,9 @@ def _with_defaults(header: Mapping[str, Any], study: Study) -> dict[str, Any]:
 
 
 def _with_lost(asks: list[Ask]) -> list[Ask]:
-    """Asks in order, with those whose trials were in flight when a run on several devices ended: no entry tells of
-    them, but the strategy was asked. Each came one place after the other, as did the results before it."""
+    """The asks in order, including those whose trials were in flight when a run on several devices ended: the log has
+    no entry for them, but the strategy was asked. Ask numbers are consecutive, and so are the numbers of results told
+    before them."""
     found: list[Ask] = []
     for (number, _, told), after in pairwise([(-1, 0, 0), *asks]):
         gap = after[0] - number

@@ -1,4 +1,4 @@
-"""How a study hands its trials to a runner: so many at a time, or one wherever a device has room."""
+"""How a study passes trials to a runner: in batches, or one whenever a device is free."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 def in_batches(
     study: Study, runner: Runner, trials: int | None, batch: int, callbacks: Sequence[Callback], stop: Sequence[Stop]
 ) -> str:
-    """Ask for at most ``batch`` trials, have them evaluated, ask again; why it ended.
+    """Ask for at most ``batch`` trials, have them evaluated, repeat; returns why it ended.
 
-    A strategy that would rather hear of a few results first says so by its ``next_batch``.
+    A strategy that prefers to see a few results first can say so with ``next_batch``.
     """
     while not _stopped(study, stop):
         left = batch if trials is None else min(batch, trials - len(study.trials))
@@ -46,7 +46,8 @@ def in_batches(
 def as_completed(
     study: Study, stream: Callable[..., Any], trials: int | None, callbacks: Sequence[Callback], stop: Sequence[Stop]
 ) -> str:
-    """Ask for a trial whenever the runner has room for one, tell each result as soon as it is known; why it ended."""
+    """Ask for a trial whenever the runner can take one, and tell each result as soon as it is known; returns why it
+    ended."""
     if _stopped(study, stop):
         return "stopped"
     asked: dict[int, Trial] = {}

@@ -1,4 +1,4 @@
-"""Where a tuning's results come from: the runner and the space of each workload, and where its log lies."""
+"""The inputs of a tuning: the runner and the space of each workload, and the path of its log."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DEFAULT_TRIALS = 100
 
 
 class Sources(ExitStack):
-    """Where the results of each workload come from: its runner and its space. Closes the runners that it opened.
+    """Provides the runner and the space of each workload. Closes the runners that it opened.
 
     Raises InvalidInput for an unknown runner, or a landscape with another runner than replay.
     """
@@ -56,7 +56,7 @@ class Sources(ExitStack):
         self.shared_only = (isinstance(runner, str) and runner == "cuda") or self._shared is not None
 
     def of(self, workload: ConvWorkload) -> tuple[Runner, SpaceLike]:
-        """Runner and space of a workload. Raises Unsupported, MissingDependency with the reason."""
+        """Runner and space for a workload. Raises Unsupported, MissingDependency with the reason."""
         source = self._shared or self._chosen(workload)
         if isinstance(source, str):
             source = self._shared = self.enter_context(_open(source, self._device, self._timeout))
@@ -70,21 +70,21 @@ class Sources(ExitStack):
         return _choose(self._runner, workload, self._arch, kind, self._fixed, self._given)
 
     def _kind_of(self, workload: ConvWorkload, arch: str | None) -> str:
-        """The kind of space asked for, else that of the layer."""
+        """The requested kind of space, else the default one of the layer."""
         return usual_kind(workload, arch_named(arch or DEFAULT_ARCH)) if self._kind is None else self._kind
 
     def not_covered(self, workload: ConvWorkload) -> str | None:
-        """Why no kernel of the kind of space asked for covers a workload; None when one does."""
+        """Why no kernel of the requested kind of space covers a workload; None when one does."""
         return not_covered(workload, self._arch or DEFAULT_ARCH, self._kind_of(workload, self._arch))
 
     @staticmethod
     def optimum(runner: Runner, workload: ConvWorkload) -> dict[str, float]:
-        """The landscape's best microseconds by spec, empty where it is unknown."""
+        """The landscape's best time in microseconds by spec; empty if unknown."""
         return {workload.spec: runner.landscape.best[1].microseconds} if isinstance(runner, ReplayRunner) else {}
 
 
 def nothing_in(space: SpaceLike) -> str:
-    """What to say of a space without a configuration that can be built."""
+    """The message for a space in which no configuration can be built."""
     kinds = getattr(space, "refused", {})
     counts = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
     said = f"the {space.kind} space of {space.workload.label} holds nothing that can be built"
@@ -94,12 +94,12 @@ def nothing_in(space: SpaceLike) -> str:
 
 
 def replayed(runner: str | Runner) -> bool:
-    """Whether a landscape goes with the runner."""
+    """Whether the runner uses a landscape."""
     return isinstance(runner, str) and runner in ("auto", "replay")
 
 
 def has_gpu() -> bool:
-    """True when the driver shows a GPU."""
+    """True when the driver finds a GPU."""
     from subbyte.gpu.driver import detect
 
     try:
@@ -116,7 +116,7 @@ def _choose(
     fixed: Mapping[str, Any] | None,
     given: Landscape | None,
 ) -> Runner | str:
-    """A replay runner of this workload, or the name of a runner that serves all workloads."""
+    """A replay runner for this workload, or the name of a runner that serves all workloads."""
     if given is not None:
         return ReplayRunner(given)
     if runner in ("cuda", "fake"):
@@ -160,12 +160,12 @@ def _space(workload: ConvWorkload, arch: str, kind: str, fixed: Mapping[str, Any
 
 
 def _recorded(runner: ReplayRunner, fixed: Mapping[str, Any] | None) -> SpaceLike:
-    """The space of a landscape. Raises InvalidInput for a switch that it was recorded without."""
+    """The space of a landscape. Raises InvalidInput for a switch that was not recorded with it."""
     from subbyte.families import space
 
     recorded = runner.landscape.header["space"]
     family = family_of_kind(recorded["kind"])
-    if family is None or family.slow_to_list:  # a foreign kernel, or a part of a space
+    if family is None or family.slow_to_list:  # a foreign kernel, or part of a space
         return space_of(runner.landscape)
     wanted = family.held(fixed or {})
     for name in fixed or {}:
@@ -175,12 +175,12 @@ def _recorded(runner: ReplayRunner, fixed: Mapping[str, Any] | None) -> SpaceLik
                 f"{name}={recorded['fixed'].get(name)!r}; choose another landscape or runner"
             )
     today = space(runner.landscape.workload, recorded["arch"], recorded["kind"], **recorded["fixed"])
-    # A space that has grown since (knobs, values) is no longer what was recorded: then what was recorded is searched.
+    # A space that has gained knobs or values since is no longer the recorded one; the recorded one is then searched.
     return today if today.hash == runner.landscape.space_hash else space_of(runner.landscape)
 
 
 def require_covered(workload: ConvWorkload, arch: Arch | str, kind: str) -> None:
-    """Raise Unsupported with the reason where no kernel of a kind of space covers the workload."""
+    """Raise Unsupported with the reason when no kernel of a kind of space covers the workload."""
     reason = not_covered(workload, arch, kind)
     if reason is not None:
         raise Unsupported(f"the {kind} space of {workload} holds nothing that can be built: {reason}")
@@ -202,7 +202,7 @@ def not_covered(workload: ConvWorkload, arch: Arch | str, kind: str) -> str | No
 
 
 def log_path(log: str | os.PathLike[str] | None, workload: ConvWorkload, count: int) -> Path | None:
-    """The log of one of ``count`` workloads."""
+    """The log path for one of ``count`` workloads."""
     if log is None:
         return None
     path = Path(log)

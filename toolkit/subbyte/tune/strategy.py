@@ -1,4 +1,4 @@
-"""Strategies propose configurations and are told what came of them. They know indices, never a GPU.
+"""Strategies propose configurations and are told the results. They know indices, never a GPU.
 
 A strategy is a class with a ``name``, an ``OPTIONS`` table and ``ask`` / ``tell``; ``register`` makes it available as
 ``NAME`` or ``NAME:key=value:key=value`` everywhere a strategy is accepted.
@@ -25,17 +25,17 @@ class Strategy(Protocol):
     """Proposes indices of valid configurations.
 
     ``ask(n)`` returns at most ``n`` indices, none of which it has proposed or been told before; fewer than ``n`` when
-    the space is exhausted. ``tell`` is called once per result, in the order of the record; it may name an index
-    that was never asked (a record loaded, a person's choice). The proposals depend on the seed, the options and the
-    sequence of calls alone, which is what lets a record be resumed. Optional: ``next_batch``, how many a study that
-    waits for their results anyway had best ask for at a time now.
+    the space is exhausted. ``tell`` is called once per result, in the order of the record; its index may be one that
+    was never asked for (from a loaded record, or a person's choice). Proposals depend only on the seed, the options and
+    the sequence of calls, so that a record can be resumed. Optional: ``next_batch``, how many trials a study that waits
+    for all their results anyway should ask for at a time now.
     """
 
     name: str
     options: Mapping[str, Any]
 
     def ask(self, n: int) -> list[int]:
-        """At most ``n`` fresh indices."""
+        """At most ``n`` new indices."""
         ...
 
     def tell(self, index: int, result: Result) -> None:
@@ -67,7 +67,7 @@ _Made = TypeVar("_Made", bound=type)
 
 
 class _Registry(UserDict[str, Any]):
-    """Strategy classes by name. A text ``module:Class`` stands for one that is imported when it is first asked for."""
+    """Strategy classes by name. A text ``module:Class`` stands for one that is imported on first use."""
 
     def __getitem__(self, name: str) -> Any:
         found = super().__getitem__(name)
@@ -102,7 +102,7 @@ def register(cls: _Made) -> _Made:
 
 
 def parse_strategy(text: str) -> tuple[str, dict[str, Any]]:
-    """Name and full options of ``NAME[:key=value...]``. Raises InvalidInput with the closest names."""
+    """Name and all options of ``NAME[:key=value...]``. Raises InvalidInput that suggests the closest names."""
     if not isinstance(text, str):
         raise InvalidInput(f"strategy {shown(text)}: expected text such as autotvm:loss=reg")
     name, *parts = text.strip().split(":")
@@ -147,7 +147,7 @@ def make_strategy(text: str, space: SpaceLike, seed: int) -> Strategy:
 
 
 def made_strategy(given: str | Strategy, space: SpaceLike, seed: int) -> Strategy:
-    """``given`` itself when it is a strategy, else the one its text names. Raises InvalidInput."""
+    """``given`` itself if it is a strategy, else the one that its text names. Raises InvalidInput."""
     return given if isinstance(given, Strategy) else make_strategy(given, space, seed)
 
 
@@ -155,8 +155,8 @@ def made_strategy(given: str | Strategy, space: SpaceLike, seed: int) -> Strateg
 class Random:
     """Uniform over the valid configurations, without replacement.
 
-    Draws a random permutation of the whole product lazily (Fisher-Yates on a sparse table) and skips what a
-    constraint refuses, so a large space is never enumerated.
+    Draws a random permutation of all combinations lazily (Fisher-Yates on a sparse table) and skips those that a
+    constraint rejects, so a large space is never enumerated.
     """
 
     name: ClassVar[str] = "random"
@@ -171,7 +171,7 @@ class Random:
         self._told: set[int] = set()
 
     def ask(self, n: int) -> list[int]:
-        """At most ``n`` fresh indices."""
+        """At most ``n`` new indices."""
         found: list[int] = []
         while self._left and len(found) < n:
             index = self._draw()
@@ -208,7 +208,7 @@ class Exhaustive:
         self._told: set[int] = set()
 
     def ask(self, n: int) -> list[int]:
-        """At most ``n`` fresh indices."""
+        """At most ``n`` new indices."""
         found: list[int] = []
         while len(found) < n:
             index = next(self._ahead, None)

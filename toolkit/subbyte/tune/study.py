@@ -1,4 +1,5 @@
-"""A study: one space, one strategy, the results so far. ``ask`` and ``tell`` are the only door, also for ``run``."""
+"""A study: one space, one strategy, the results so far. Everything, ``run`` included, goes through ``ask`` and
+``tell``."""
 
 from __future__ import annotations
 
@@ -30,19 +31,19 @@ if TYPE_CHECKING:
     from subbyte.tune.background import StudyHandle
 
 Callback = Callable[["Study", Trial, Result], None]
-"""Called after each result was recorded: ``(study, trial, result)``."""
+"""Called after each result is recorded: ``(study, trial, result)``."""
 Stop = Callable[["Study"], bool]
-"""Asked after each result (each ``at_once`` of them); true ends the run."""
+"""Checked after each result (or each ``at_once`` of them); true ends the run."""
 
 
 class Study(Charted):
     """Tunes one convolution.
 
-    ``strategy`` is a Strategy, or text ``NAME[:key=value...]``; ``log`` a file every result is appended to (see
-    :mod:`subbyte.records.log`); with ``resume`` the results an existing log holds are taken over instead of evaluated
+    ``strategy`` is a Strategy, or text ``NAME[:key=value...]``; ``log`` a file to which every result is appended (see
+    :mod:`subbyte.records.log`); with ``resume``, results in an existing log are reused instead of being measured
     again. Each new best that was measured on a GPU goes into the user's own ``store`` (default: the usual one,
-    ``off``: none), where :func:`subbyte.compile` finds it. Safe to use from several threads. Raises InvalidInput for an
-    unknown strategy, an existing log without ``resume``, a log of another study; BrokenRecord for a damaged one.
+    ``off``: none), where :func:`subbyte.compile` finds it. Thread-safe. Raises InvalidInput for an
+    unknown strategy, an existing log without ``resume``, or a log of another study; BrokenRecord for a damaged one.
     """
 
     @checked
@@ -88,7 +89,7 @@ class Study(Charted):
     def ask(self, n: int = 1) -> list[Trial]:
         """At most ``n`` trials to evaluate, none of them seen before; an empty list when the space is exhausted.
 
-        Trials that were asked for but never told (an interrupted run) come first, by themselves.
+        Trials that were asked for but never told (by an interrupted run) come first, in an ask of their own.
         """
         n = whole(n, "ask: n", 1)
         with self._lock:
@@ -106,19 +107,19 @@ class Study(Charted):
                     break
             return trials
 
-    def tell(self, trial: Trial | int, result: Result | float | Sequence[float] | Exception) -> Trial:
+    def tell(self, trial: Trial | int, result: Result | float | Sequence[float] | Exception | SystemExit) -> Trial:
         """Record the result of a trial, or of any index of the space, asked or not; returns the finished trial.
 
-        ``result`` is what a runner gives, or of a kernel of your own its microseconds, samples of them whose median
-        counts, or the exception that it raised; NaN and the like are a failure with that reason.
-        The result is on the disk when this returns. Raises InvalidInput for an index outside the space, or told before,
-        and for a result of another kind of device than the study's.
+        ``result`` is what a runner returns or, for a kernel of your own, its time in microseconds, samples (their
+        median counts), or the exception it raised; NaN and other numbers that are not times are recorded as a failure
+        with that reason. The result is on disk when this returns. Raises InvalidInput for an index outside the space or
+        already told, and for a result from another kind of device than the study's.
         """
         index = trial.index if isinstance(trial, Trial) else trial
         if type(index) is not int or not 0 <= index < len(self.space):
             raise InvalidInput(f"tell({shown(index)}): the space has the indices 0 to {len(self.space) - 1}")
         if not isinstance(result, Measured | Failed):
-            if not isinstance(result, float | int | list | tuple | Exception) or isinstance(result, bool):
+            if not isinstance(result, float | int | list | tuple | Exception | SystemExit) or isinstance(result, bool):
                 raise InvalidInput(
                     f"tell({index}, {shown(result)}): expected Measured(microseconds) or Failed(kind, reason) of "
                     "subbyte.measure, microseconds or a list of such samples, or an exception"
@@ -143,7 +144,7 @@ class Study(Charted):
             return done
 
     def give_back(self, asked: Sequence[Trial]) -> None:
-        """Trials that were asked for and will not be told come back with the next ask."""
+        """Return trials that were asked for and will not be told; the next ask gives them out again."""
         with self._lock:
             open_ones = [trial for trial in asked if self._open.pop(trial.index, None) is not None]
             left = [trial for trial in open_ones if trial.index not in self._told_indices]
@@ -151,10 +152,10 @@ class Study(Charted):
 
     @checked
     def queue(self, configs: Iterable[Any]) -> int:
-        """Have configurations evaluated before whatever the strategy proposes; how many were accepted.
+        """Have configurations evaluated before anything the strategy proposes; returns how many were accepted.
 
-        Left out are those that lie outside the space, that a constraint refuses, or that were asked or told before.
-        They go into the log as results that nobody asked for.
+        Configurations outside the space, rejected by a constraint, or already asked or told are skipped.
+        The others appear in the log as results that nobody asked for.
         """
         with self._lock:
             known = self._told_indices | self._open.keys() | {trial.index for trial in self._again}
@@ -203,14 +204,14 @@ class Study(Charted):
     ) -> StudyRecord:
         """Ask, evaluate and tell until the study holds ``trials`` results (None: until the space is exhausted).
 
-        The strategy is asked for at most ``batch`` configurations at a time, for fewer where it learns more from each
-        result (``auto``, as long as it has few); the runner gets as many at once as its
-        ``at_once`` says (1 without it), and each result is recorded before the next is measured. A runner of several
-        devices (``stream``) gets one whenever it has room, and ``batch`` does not matter: at most two for each device
-        are asked and not told, in which order results come is not determined, and the log says it. Ctrl-C ends the
-        run and keeps what is recorded: the returned record's ``ended`` is then ``interrupted``, and a later ``run``
-        begins with what was open. Raises what a callback raises, and InvalidInput when the runner cannot serve this
-        space or measures on another device than the log holds, and for more trials than the space holds.
+        The strategy is asked for at most ``batch`` configurations at a time, and for fewer while it learns more from
+        each single result (``auto``, as long as it has few); the runner gets as many at once as its ``at_once`` says (1
+        by default), and each result is recorded before the next is measured. A runner with several devices (``stream``)
+        gets one whenever it has room, and ``batch`` has no effect: at most two per device are pending, the order of
+        results is not determined, and the log says so. Ctrl-C ends the run and keeps what is recorded: the returned
+        record's ``ended`` is then ``interrupted``, and a later ``run`` begins with the pending trials. Raises what a
+        callback raises, and InvalidInput when the runner cannot serve this space or measures on another device than the
+        log's, and for more trials than the space holds.
         """
         batch = whole(batch, "batch", 1)
         trials = self.allowed_trials(trials)
@@ -249,21 +250,21 @@ class Study(Charted):
 
     @property
     def most_trials(self) -> int:
-        """What the space holds: its valid configurations; of one too large to be listed, all combinations."""
-        from subbyte.tune.search.grid import LIST_LIMIT  # searches are loaded by those who search
+        """The size of the space: its valid configurations or, if it is too large to be listed, all combinations."""
+        from subbyte.tune.search.grid import LIST_LIMIT  # only searches need to load the search modules
 
         combinations = prod(len(values) for values in self.space.knobs.values())
         return len(self.space.valid) if combinations <= LIST_LIMIT else combinations
 
     def allowed_trials(self, trials: int | None) -> int | None:
-        """``trials`` where the space holds that many, None (all) too. Raises InvalidInput for more."""
+        """``trials`` if the space holds that many; None means all. Raises InvalidInput for more."""
         if trials is None or whole(trials, "trials", 1) <= self.most_trials:
             return trials
         held = f"this space holds {self.most_trials:,} configurations"
         raise InvalidInput(f"trials={trials:,}: {held}; give at most that, or None (--trials all) for all")
 
     def close(self) -> None:
-        """Release the log; may be called twice. Results can no longer be told to a study with a log."""
+        """Close the log; may be called twice. A study with a log can then no longer be told results."""
         if self._log is not None:
             self._log.close()
 
@@ -286,7 +287,8 @@ class Study(Charted):
     # ---- inside ------------------------------------------------------------------------------------------------
 
     def _ask_strategy(self, n: int, started: str) -> tuple[list[Trial], int]:
-        """What the strategy proposes, and how many that were: what is open already was queued, and comes once."""
+        """What the strategy proposes, and how many that were: an index that is pending already was queued, and is not
+        repeated."""
         event = (self._asks, n, len(self._told))
         proposed = self.strategy.ask(n)
         self._asks += 1
@@ -311,7 +313,7 @@ class Study(Charted):
         }  # fmt: skip
 
     def _begin(self, runner: Runner) -> None:
-        """Let the runner refuse the space; note the device, or refuse another one."""
+        """Let the runner reject the space; note the device, or reject a different one."""
         check = getattr(runner, "check", None)
         if check is not None:
             check(self.space)

@@ -1,4 +1,4 @@
-"""``tune``: one study per workload, on a GPU or on recorded landscapes, and a report of what was found."""
+"""``tune``: one study per workload, on a GPU or on recorded landscapes, and a report of the results."""
 
 from __future__ import annotations
 
@@ -51,22 +51,23 @@ def tune(
     """Tune each workload (a name, a spec, or several of them) and report the best configurations.
 
     ``runner`` is ``cuda`` (this machine's GPU), ``replay`` (``landscape``, or the shipped one), ``fake`` (made-up
-    times), a Runner, or ``auto``: cuda where there is a GPU, else replay where a landscape is shipped. ``trials``
-    counts the results of each study, those resumed included; None means the whole space. With several workloads each
+    times), a Runner, or ``auto``: cuda if there is a GPU, else replay if a landscape is shipped. ``trials`` is the
+    number of results of each study, resumed ones included; None means the whole space. With several workloads each
     study writes its own log, ``FILE`` with the workload before its last suffix. Ctrl-C ends the tuning and keeps the
     best. ``kind`` names the kind of space; by default it is the layer's own (:func:`subbyte.families.usual_kind`):
-    ``paper`` of int4, ``bits`` of bit planes on Hopper. ``fixed`` sets its switches (``{"layout": "nhwc"}``); a given
+    ``paper`` for int4, ``bits`` for bit planes on Hopper. ``fixed`` sets its switches (``{"layout": "nhwc"}``); a given
     landscape brings its own.
 
-    A single network (``resnet50@8``) is tuned as a whole: ``trials`` is then what all its layers get together, spent
-    where it pays (:func:`subbyte.tune.network.tune_network`), and the report is a NetworkReport.
+    A single network (``resnet50@8``) is tuned as a whole: ``trials`` is then the total for all its layers, spent
+    where it pays most (:func:`subbyte.tune.network.tune_network`), and the report is a NetworkReport.
 
-    ``device`` is a GPU number, ``cuda:1``, ``any`` (one that nobody measures on), or several (``0,1``), which measure
-    side by side; ``timeout`` the seconds a candidate may take on it. The ``top_k`` fastest (default 5; none with
-    made-up times) are measured once more, side by side, and the report says which of them are a tie.
+    ``device`` is a GPU number, ``cuda:1``, ``any`` (one on which nobody is measuring), or several (``0,1``), which
+    measure in parallel; ``timeout`` is the time in seconds that a candidate may take on it. The ``top_k`` fastest
+    (default 5; none with made-up times) are measured once more, interleaved, and the report says which of them are
+    tied.
 
-    What was measured on a GPU is remembered: the best of each workload goes into the user's own ``store`` (a file;
-    default: the usual one below the cache folder, ``off``: none), where :func:`subbyte.compile` finds it.
+    Results measured on a GPU are remembered: the best of each workload goes into the user's own ``store`` (a file;
+    default: the usual one in the cache folder, ``off``: none), where :func:`subbyte.compile` finds it.
 
     Raises InvalidInput for anything unknown and for more trials than a space holds, MissingDependency when nothing can
     measure, BrokenRecord for a damaged log.
@@ -107,13 +108,14 @@ def tune(
                     raise
                 skipped[workload.label] = str(error)
                 continue
-            except KeyboardInterrupt:  # while the space was listed: what the workloads before brought is reported
+            except KeyboardInterrupt:  # while the space was listed: the results of earlier workloads are reported
                 if not records:
                     raise
                 records[-1] = replace(records[-1], ended="interrupted")
                 break
             with Study(space, strategy, seed, log_path(log, workload, len(wanted)), resume, store) as study:
-                # of a space smaller than what is the default, all: only what somebody asked for can be too much
+                # a space smaller than the default number is searched whole: only a number that was asked for can be too
+                # large
                 most = min(DEFAULT_TRIALS, study.most_trials) or None if trials == DEFAULT_TRIALS else trials
                 records.append(study.run(source, most, batch, callbacks, stop))
             if study.ended == "exhausted" and not study.trials:
@@ -144,7 +146,7 @@ def _names_network(text: str) -> bool:
 def _foreign(
     workloads: str | ConvWorkload | Iterable[str | ConvWorkload], given: Landscape | None
 ) -> list[ConvWorkload]:
-    """The workload of a landscape of a foreign kernel, when it is what was asked for by name or spec."""
+    """The workload of a foreign kernel's landscape, if it was requested by name or spec."""
     if given is None or given.kind != FOREIGN:
         return []
     asked = [workloads] if isinstance(workloads, str | ConvWorkload) else list(workloads)

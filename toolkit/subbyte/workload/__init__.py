@@ -1,7 +1,7 @@
-"""What to compute: convolutions and matrix products, the types of their operands, named networks, free specs.
+"""What to compute: convolutions and matrix products, their operand types, named networks and free-form specs.
 
-The package can be called: ``subbyte.workload("resnet50.stage2@8")`` works whether or not this module was imported
-by its own name before, which puts the module in the place of the function.
+The package itself can be called: ``subbyte.workload("resnet50.stage2@8")`` also works after the module was imported
+under its own name, which puts the module where the function was.
 """
 
 import warnings

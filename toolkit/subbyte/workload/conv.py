@@ -1,4 +1,4 @@
-"""What to compute: the shape of one convolution and the types of its operands, without a word about how."""
+"""What to compute: the shape of one convolution and its operand types, never how to compute it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ BATCH_GROUP = 8
 """Images that share one packed activation block (the ``n`` of NHWCnc, and the rows of one MMA tile)."""
 
 CHANNEL_BLOCK = 32
-"""Channels in one packed activation block (the ``c`` of NHWCnc) of int4 values: four 32-bit words. Of other types
-``Operand.block`` says it."""
+"""Channels in one packed activation block (the ``c`` of NHWCnc) of int4 values: four 32-bit words. For other types see
+``Operand.block``."""
 
 LARGEST_SIZE = 999_999_999
-"""Of any size of a workload: what nine digits of a spec hold."""
+"""The largest value of any size in a workload: nine digits of a spec."""
 
 
 def ceil_div(a: int, b: int) -> int:
@@ -30,13 +30,13 @@ def ceil_div(a: int, b: int) -> int:
 class ConvWorkload:
     """A 2-D convolution: x [N,H,W,C] * w [K,R,S,C] -> y [N,P,Q,K], int4 unless ``precision`` says otherwise.
 
-    ``pad`` pixels (zeros, unless ``precision.padding`` says otherwise) are added on each of the four sides; ``stride``
-    and ``dilation`` act on both axes. The types of the operands are a part of what two workloads are compared by.
-    Raises InvalidInput when a size is not a positive integer or the output would be empty.
+    Each of the four sides is padded with ``pad`` pixels (zeros, unless ``precision.padding`` says otherwise);
+    ``stride`` and ``dilation`` act on both axes. Workloads with different operand types are not equal. Raises
+    InvalidInput when a size is not a positive integer or the output would be empty.
     """
 
     kind: ClassVar[str] = "conv"
-    """``conv``, or ``matmul`` of a matrix product."""
+    """``conv``, or ``matmul`` for a matrix product."""
 
     n: int
     h: int
@@ -79,7 +79,7 @@ class ConvWorkload:
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates of the true (unpadded) sizes."""
+        """Multiply-accumulates of the actual sizes, before channels and images are padded to blocks."""
         return self.n * self.p * self.q * self.k * self.r * self.s * self.c
 
     @property
@@ -109,13 +109,14 @@ class ConvWorkload:
 
     @cached_property
     def pixels_read(self) -> int:
-        """Pixels of an image that some output reads: a stride or a dilation may leave some out."""
+        """Pixels of an image that at least one output reads: with a stride or dilation some may not be read."""
         down = _met(self.h, self.p, self.r, self.stride, self.dilation, self.pad)
         return down * _met(self.w, self.q, self.s, self.stride, self.dilation, self.pad)
 
     @property
     def bytes_moved(self) -> int:
-        """Bytes of what is read of x, of w and y, each once, in the bits of their types."""
+        """Bytes of x, w and y, each counted once, in the bits of their types. Pixels of x that no output reads do not
+        count."""
         x = self.precision.activations.stored_bits(self.n * self.pixels_read * self.c)
         w = self.precision.weights.stored_bits(self.k * self.r * self.s * self.c)
         y = self.precision.output.stored_bits(self.n * self.p * self.q * self.k)
@@ -123,14 +124,14 @@ class ConvWorkload:
 
     @property
     def spec(self) -> str:
-        """The free spec that parses back to this workload: ``n8h56w56c64k64r3s3p1``, with ``:w1a2`` behind it where
-        the operands are others than int4."""
+        """The spec that parses back to this workload: ``n8h56w56c64k64r3s3p1``, followed by the operand types, such as
+        ``:w1a2``, when they are not int4."""
         types = self.precision.text
         return self.sizes + (f":{types}" if types else "")
 
     @property
     def sizes(self) -> str:
-        """The spec without the types of the operands."""
+        """The spec without the operand types."""
         text = f"n{self.n}h{self.h}w{self.w}c{self.c}k{self.k}r{self.r}s{self.s}p{self.pad}"
         return (
             text + (f"u{self.stride}" if self.stride != 1 else "") + (f"d{self.dilation}" if self.dilation != 1 else "")
@@ -138,7 +139,7 @@ class ConvWorkload:
 
     @property
     def label(self) -> str:
-        """The name it was asked for by, else its spec."""
+        """The name the workload was requested by, else its spec."""
         return self.name or self.spec
 
     def __str__(self) -> str:
@@ -159,11 +160,11 @@ class ConvWorkload:
 
 
 def _met(size: int, outputs: int, taps: int, stride: int, dilation: int, pad: int) -> int:
-    """Of ``size`` rows those that a tap of an output meets, counted without going through them."""
-    if dilation == 1 and taps >= stride:  # one run without gaps
+    """How many of ``size`` rows some output reads through some tap, counted without visiting them."""
+    if dilation == 1 and taps >= stride:  # one contiguous run
         return max(0, min(size, (outputs - 1) * stride + taps - pad))
     (few, gap), (many, step) = sorted(((outputs, stride), (taps, dilation)))
-    runs: dict[int, list[tuple[int, int]]] = {}  # by the rest of rows divided by the step
+    runs: dict[int, list[tuple[int, int]]] = {}  # by the row's remainder modulo the step
     for one in range(few):
         place, rest = divmod(one * gap - pad, step)
         low, high = max(0, place), min(place + many, (size - 1 - rest) // step + 1)

@@ -1,6 +1,6 @@
-"""Limits that a convolution's sizes alone decide: of every kernel, and of the mma family.
+"""Limits that follow from a convolution's sizes alone: those of every kernel, and those of the mma family.
 
-What the kernels cover in the end is one question, :func:`subbyte.kernel.coverage.covered`.
+Whether any kernel computes a workload is answered by :func:`subbyte.kernel.coverage.covered`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from subbyte.workload.operand import OFFSET, SIGNED, UNSIGNED, Operand
 from subbyte.workload.precision import INT4, ZERO, Precision
 
 FOUR_BITS = (INT4.activations, Operand(4, UNSIGNED))
-"""Types of activations that a matrix instruction takes as nibbles or, unpacked, as bytes times 16."""
+"""Activation types that a matrix instruction takes as nibbles or, unpacked, as bytes times 16."""
 BYTE_WEIGHTS = tuple(Operand(bits, encoding) for bits in (4, 8) for encoding in (SIGNED, OFFSET))
-"""Types of weights beside activations of 8 bits: both encodings have the values of int4 or int8."""
+"""Weight types that go with 8-bit activations: both encodings have the values of int4 or int8."""
 TAKE_BYTES = "those on mma.sync, and dense ones on wgmma,"
 WHOLE = (SIGNED, UNSIGNED, OFFSET)
-"""Encodings whose codes an instruction multiplies whole, with or without a zero point."""
+"""Encodings whose codes an instruction multiplies as whole integers, with or without a zero point."""
 LARGEST_KERNEL = 7
 STRIDES = (1, 2)
 DILATIONS = (1, 2)
@@ -26,12 +26,13 @@ WORD_LIMIT = 1 << 31
 
 
 def too_large(words: int) -> str | None:
-    """Why no kernel takes a tensor of so many 32-bit words; None when kernels do."""
+    """Why no kernel takes a tensor of this many 32-bit words; None when kernels do."""
     return f"index: a tensor of {words} words exceeds 32-bit indices; split the batch" if words >= WORD_LIMIT else None
 
 
 def largest_tensor(workload: ConvWorkload) -> int:
-    """32-bit words of the largest of x, w and y, packed in their types, padded as every kernel has them at least."""
+    """32-bit words of the largest of x, w and y, packed in their types, with the least padding that any kernel
+    needs."""
     w, types = workload, workload.precision
     images, filters = w.batch_groups * BATCH_GROUP, ceil_div(w.k, CHANNEL_BLOCK) * CHANNEL_BLOCK
     return max(
@@ -42,20 +43,20 @@ def largest_tensor(workload: ConvWorkload) -> int:
 
 
 def dense_types(types: Precision) -> Precision:
-    """The same types without their sparsity."""
+    """The same types with dense weights and activations."""
     return replace(types, weights=types.weights.dense, activations=types.activations.dense)
 
 
 def int4_alone(workload: ConvWorkload) -> str | None:
-    """Why kernels that multiply int4 by int4 values do not take the workload's operands; None when they do: sparse ones
-    too, whose zeros they multiply like any other value."""
+    """Why kernels for int4 times int4 cannot take the workload's operands; None when they can. Sparse int4 weights are
+    accepted: their zeros are multiplied like any other value."""
     types = workload.precision
     return None if dense_types(types) == INT4 else f"operands: these kernels compute {INT4}, not {types.text} ({types})"
 
 
 def four_bits_alone(workload: ConvWorkload) -> str | None:
-    """Why kernels that multiply int4 weights by four-bit activations, signed or unsigned, do not take the workload's
-    operands; None when they do. Their output is of either type as well."""
+    """Why kernels for int4 weights and four-bit activations, signed or unsigned, cannot take the workload's operands;
+    None when they can. The output may be of either type, too."""
     types = dense_types(workload.precision)
     fits = types.weights == INT4.weights and types.padding == ZERO
     if fits and types.activations in FOUR_BITS and types.output in FOUR_BITS:
@@ -66,10 +67,10 @@ def four_bits_alone(workload: ConvWorkload) -> str | None:
 
 
 def whole_codes(workload: ConvWorkload) -> str | None:
-    """Why kernels that multiply codes of 4 or 8 bits whole do not take the workload's operands; None when they do.
+    """Why kernels that multiply whole codes of 4 or 8 bits cannot take the workload's operands; None when they can.
 
-    Activations of 4 bits beside int4 weights, of 8 bits beside weights of 4 or 8; both, and outputs, are signed or
-    unsigned, with or without a zero point.
+    4-bit activations go with int4 weights, 8-bit activations with weights of 4 or 8 bits. Weights, activations and
+    outputs may be signed or unsigned, with or without a zero point.
     """
     reason, types = four_bits_alone(workload), dense_types(workload.precision)
     if reason is None or not _not_whole(types):
@@ -87,8 +88,8 @@ def _not_whole(types: Precision) -> bool:
 
 
 def int4_twin(workload: ConvWorkload) -> ConvWorkload | None:
-    """The same layer of int4 activations and outputs, whose kernels are the same but for the type that instructions
-    name; None where they are int4 already, or of other bits."""
+    """The same layer with int4 activations and outputs, whose kernels differ only in the type that the instructions
+    name; None if the workload is int4 already, or has operands of other bits."""
     types = workload.precision
     if four_bits_alone(workload) or (types.activations.dense, types.output) == (INT4.activations, INT4.output):
         return None
@@ -97,8 +98,8 @@ def int4_twin(workload: ConvWorkload) -> ConvWorkload | None:
 
 
 def sum_limit(workload: ConvWorkload, scale_log2: int) -> str | None:
-    """Why sums of the workload times two to a power, as the matrix instruction leaves them, may exceed an int32
-    accumulator; None when they cannot."""
+    """Why the workload's sums, which the matrix instruction leaves multiplied by 2^``scale_log2``, may overflow an
+    int32 accumulator; None when they cannot."""
     depth, largest = workload.r * workload.s * workload.c, workload.precision.largest_product
     limit = ceil_div(1 << (31 - scale_log2), largest)
     if depth < limit:
@@ -107,9 +108,9 @@ def sum_limit(workload: ConvWorkload, scale_log2: int) -> str | None:
 
 
 def warp_limit(workload: ConvWorkload) -> str | None:
-    """Why no kernel of the mma family covers the workload: kernel size, stride or dilation; None when some do.
+    """Why no kernel of the mma family covers the workload (kernel size, stride or dilation); None when some do.
 
-    Channels and images never matter here: they are padded to 32 and 8 with zeros.
+    Channels and images are never a reason: zeros pad them to multiples of 32 and 8.
     """
     wl = workload
     if max(wl.r, wl.s) > LARGEST_KERNEL:

@@ -1,8 +1,8 @@
-"""Matrix products: a workload of its own kind, and exactly a convolution of single pixels.
+"""Matrix products: a workload kind of its own that is computed as a convolution of single pixels.
 
-A row of activations is the channels of one pixel, a column of the result is a filter: a product [M,K] x [N,K] is the
-1x1 convolution of M pixels, sum for sum. So every kernel of a convolution computes it, and a family that has kernels of
-its own for products asks for ``kind``.
+A row of activations is the channels of one pixel, and a column of the result is a filter: the product [M,K] x [N,K] is
+the 1x1 convolution of M pixels, sum for sum. Every convolution kernel can therefore compute it; families with kernels
+made for products look at ``kind``.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from subbyte.workload.precision import INT4, Precision
 
 @dataclass(frozen=True)
 class MatmulWorkload(ConvWorkload):
-    """Activations [M, K] times weights [N, K] -> [M, N]; :func:`gemm` makes one.
+    """Activations [M, K] times weights [N, K] -> [M, N]; made by :func:`gemm`.
 
-    Its fields are those of the 1x1 convolution that it is: depth K is ``c``, columns N are ``k``, and the M rows are
-    pixels of 8 images (``n`` = 8, ``w`` = M / 8), or where 8 does not divide M as many images of one pixel. Activations
-    [M, K] are x [N,H,W,C] and results y [N,P,Q,K] without moving an element: a ``reshape``. Never equal to a plain
-    convolution. Products whose weights differ from one to the next (batched ones) are several workloads.
-    Raises InvalidInput for fields of no matrix product.
+    Its fields are those of the equivalent 1x1 convolution: the depth K is ``c``, the columns N are ``k``, and the M
+    rows are pixels of 8 images (``n`` = 8, ``w`` = M / 8) or, if M is not a multiple of 8, M images of one pixel.
+    Activations [M, K] become x [N,H,W,C] and results y [N,P,Q,K] by a ``reshape`` that moves no element. It never
+    equals a plain convolution. Batched products with different weights are separate workloads. Raises InvalidInput for
+    fields that do not describe a matrix product.
     """
 
     kind: ClassVar[str] = "matmul"
@@ -48,17 +48,17 @@ class MatmulWorkload(ConvWorkload):
 
     @property
     def depth(self) -> int:
-        """K: products that a result sums."""
+        """K: the number of products summed into each result."""
         return self.c
 
     @property
     def sizes(self) -> str:
-        """The spec without the types of the operands: ``gemm64x1024x1024``, M x N x K."""
+        """The spec without the operand types: ``gemm64x1024x1024``, M x N x K."""
         return f"gemm{self.rows}x{self.columns}x{self.depth}"
 
     @property
     def convolution(self) -> ConvWorkload:
-        """The same as a plain 1x1 convolution, the activations [M, K] as x [N,H,W,C]."""
+        """The equivalent plain 1x1 convolution, with the activations [M, K] as x [N,H,W,C]."""
         return ConvWorkload(self.n, self.h, self.w, self.c, self.k, 1, 1, name=self.name, precision=self.precision)
 
     def _repr_html_(self) -> str:
@@ -75,8 +75,8 @@ class MatmulWorkload(ConvWorkload):
 
 
 def _pixels(rows: int) -> tuple[int, int, int]:
-    """Images, height and width of the pixels that rows are. Whole groups of 8 images leave no place empty, and beside
-    each other in one row of pixels a block can take many of them."""
+    """Images, height and width of the pixels that stand for the rows. Full groups of 8 images waste nothing, and with
+    all pixels in one image row a block can take many of them."""
     return (BATCH_GROUP, 1, rows // BATCH_GROUP) if rows % BATCH_GROUP == 0 else (rows, 1, 1)
 
 
@@ -84,7 +84,7 @@ def _pixels(rows: int) -> tuple[int, int, int]:
 def gemm(m: int, n: int, k: int, precision: str | Precision = INT4, name: str = "") -> MatmulWorkload:
     """The matrix product of activations [m, k] and weights [n, k]: ``gemm(64, 1024, 1024, "w1a2")``.
 
-    Raises InvalidInput for sizes that are no positive integers, and for types that do not exist.
+    Raises InvalidInput for sizes that are not positive integers and for unknown types.
     """
     for letter, size in (("m", m), ("n", n), ("k", k)):
         if not 1 <= size <= LARGEST_SIZE:

@@ -1,7 +1,8 @@
-"""The convolutions of well-known networks at 224x224 input, each distinct shape once, with how often it occurs.
+"""The convolutions of well-known networks at 224x224 input: each distinct shape once, with the number of times it
+occurs.
 
-Sources: ResNet-18 and ResNet-50 v1.5 (the stride of a bottleneck in its 3x3 convolution), VGG-16 and AlexNet as
-torchvision defines them. Layers of a ResNet stage are named by their part:
+Sources: ResNet-18 and ResNet-50 v1.5 (a bottleneck's stride is in its 3x3 convolution), VGG-16 and AlexNet as
+torchvision defines them. Layers of a ResNet stage are named by their role:
 
 * ``stage3`` itself: the 3x3 convolutions of stride 1 (in ResNet-50 the four workloads of Choi et al. 2022)
 * ``down3x3``: the 3x3 convolution of stride 2 that opens the stage
@@ -18,7 +19,7 @@ from subbyte.workload.conv import ConvWorkload
 from subbyte.workload.precision import INT4, Precision
 
 DEFAULT_BATCH = 8
-"""Images of a named workload without ``@batch``."""
+"""Batch size of a named workload given without ``@batch``."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,8 @@ class Layer:
     stride: int = 1
 
     def workload(self, batch: int = DEFAULT_BATCH, precision: Precision = INT4) -> ConvWorkload:
-        """The workload at this batch size, named ``name@batch``, with operands of other types than int4
-        ``name@batch:w1a2``. Raises InvalidInput for a batch below 1."""
+        """The workload at this batch size, named ``name@batch``, or ``name@batch:w1a2`` when the operands are not int4.
+        Raises InvalidInput for a batch below 1."""
         types = f":{precision.text}" if precision.text else ""
         return ConvWorkload(
             n=batch, h=self.size, w=self.size, c=self.c, k=self.k, r=self.kernel, s=self.kernel,

@@ -1,6 +1,6 @@
-"""The type of an operand: which integers its codes of a few bits mean, and how many of them may differ from zero.
+"""Operand types: which integers the codes of a few bits stand for, and how many of them may be nonzero.
 
-Names and ranges only, no arrays: :mod:`subbyte.numerics` turns values into codes and codes into packed words.
+Names and ranges only, no arrays: :mod:`subbyte.numerics` converts values to codes and packs codes into words.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from typing import Any
 from subbyte.errors import InvalidInput, did_you_mean, shown
 
 MOST_BITS = 8
-"""Of an operand."""
+"""The most bits an operand can have."""
 WORD_BITS = 32
 BLOCK_BITS = 128
-"""Of one image in a block of neighbouring channels: four 32-bit words, 16 bytes."""
+"""Bits of one image in a block of neighbouring channels: four 32-bit words, 16 bytes."""
 DENSE = "dense"
-"""The sparsity of an operand of which any value may differ from zero."""
+"""The sparsity of an operand in which any value may be nonzero."""
 LARGEST_GROUP = 32
-"""Neighbours that an N:M pattern looks at, at most."""
+"""The longest group M of an N:M pattern."""
 BLOCKS = "blocks"
-"""How the sparsity of weights begins of which whole blocks are 0."""
+"""Prefix of the sparsity of weights in which whole blocks are 0."""
 BLOCK_FILTERS, BLOCK_CHANNELS = 64, 32
-"""Of one tap: a block."""
+"""Size of such a block, within one tap."""
 
 
 @dataclass(frozen=True)
 class Encoding:
     """How the codes 0 to 2^bits - 1 of an operand are read: ``value(code, bits)`` is an integer.
 
-    ``prefix`` stands before the bits in the name of a type (``int4``); ``zero_points`` says whether a zero point may
-    be subtracted. Of codes with the same value the least is the one that is stored.
+    ``prefix`` precedes the bits in the name of a type (``int4``); ``zero_points`` says whether a zero point may be
+    subtracted. If several codes have the same value, the smallest is stored.
     """
 
     name: str
@@ -72,7 +72,8 @@ _OWN = frozenset(_ENCODINGS)
 
 @dataclass(frozen=True)
 class _Listed:
-    """The values of an encoding by bits, in the order of the codes: a function that needs no module."""
+    """The values of an encoding for each number of bits, in the order of the codes: a callable that can be pickled
+    without the module that defined the encoding."""
 
     tables: tuple[tuple[int, tuple[int, ...]], ...]
 
@@ -81,26 +82,27 @@ class _Listed:
 
 
 def _listed(encoding: Encoding) -> Encoding:
-    """The same encoding as data: also one of a notebook or of a lambda travels to another process."""
+    """The same encoding as data, so that even one defined in a notebook or by a lambda can be sent to another
+    process."""
     tables = ((bits, _table(encoding, bits, 0)) for bits in range(encoding.least_bits, MOST_BITS + 1))
     return replace(encoding, value=_Listed(tuple(tables)))
 
 
 def registered_encodings() -> tuple[Encoding, ...]:
-    """The encodings that others than the library made known, as data: for processes that work for this one."""
+    """The encodings registered by code outside the library, as data to send to worker processes."""
     return tuple(_listed(one) for name, one in _ENCODINGS.items() if name not in _OWN)
 
 
 def register_encodings(encodings: Iterable[Encoding]) -> None:
-    """Make several encodings known. Raises InvalidInput for one whose name or prefix is taken by another."""
+    """Register several encodings. Raises InvalidInput for one whose name or prefix is already taken by another."""
     for one in encodings:
         register_encoding(one)
 
 
 def register_encoding(encoding: Encoding) -> None:
-    """Make an encoding known: texts, packing, layouts and the reference then take operands of it.
+    """Register an encoding: specs, packing, layouts and the reference then accept operands of it.
 
-    Raises InvalidInput for a name or prefix that is no word of small letters, or is taken by another.
+    Raises InvalidInput for a name or prefix that is not a word of lower-case letters or is already taken.
     """
     for word in (encoding.name, encoding.prefix):
         if not re.fullmatch("[a-z]+", word):
@@ -113,7 +115,7 @@ def register_encoding(encoding: Encoding) -> None:
 
 
 def unregister_encoding(name: str) -> None:
-    """Forget an encoding, for tests."""
+    """Remove an encoding; for tests."""
     _ENCODINGS.pop(name, None)
 
 
@@ -123,7 +125,7 @@ def encodings() -> dict[str, Encoding]:
 
 
 def encoding_named(name: Any) -> Encoding:
-    """The encoding of this name. Raises InvalidInput with the closest names."""
+    """The encoding with this name. Raises InvalidInput that suggests the closest names."""
     found = _ENCODINGS.get(name) if isinstance(name, str) else None
     if found is None:
         raise InvalidInput(f"encoding {shown(name)}: {did_you_mean(name, _ENCODINGS)}")
@@ -137,14 +139,14 @@ def _table(encoding: Encoding, bits: int, zero_point: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Operand:
-    """A value type: 1 to 8 ``bits`` in an ``encoding``, minus a zero point, dense or with a pattern of zeros.
+    """An operand type: 1 to 8 ``bits`` in an ``encoding``, minus a zero point, dense or with a pattern of zeros.
 
     ``Operand(4)`` is int4, -8 to 7. Encodings: ``signed`` (two's complement, may have a zero point), ``unsigned``,
     ``offset`` (the code minus a zero point, by default 2^(bits-1)), ``bipolar`` (2 code - (2^bits - 1)), and those
-    that :func:`register_encoding` adds. An unsigned type with a zero point is an offset type, and an offset type
-    with zero point 0 is unsigned. ``sparsity`` N:M, such as ``2:4``: at most N of M neighbouring channels are nonzero.
-    ``blocks:0.25`` (weights only): at most that share of the blocks of 64 filters x 32 channels of one tap have
-    nonzero values; the share is a multiple of 0.01. Raises InvalidInput.
+    added by :func:`register_encoding`. An unsigned type with a zero point becomes an offset type, and an offset type
+    with zero point 0 becomes unsigned. ``sparsity`` N:M, such as ``2:4``: at most N of M neighbouring channels are
+    nonzero. ``blocks:0.25`` (weights only): at most that fraction of the blocks of 64 filters x 32 channels of one tap
+    have nonzero values; the fraction is a multiple of 0.01. Raises InvalidInput for a type that does not exist.
     """
 
     bits: int
@@ -160,7 +162,7 @@ class Operand:
             )
         usual = 1 << (self.bits - 1) if how.name == OFFSET else 0
         zero = usual if self.zero_point is None else self.zero_point
-        if how.name in (UNSIGNED, OFFSET):  # one type, one name
+        if how.name in (UNSIGNED, OFFSET):  # one type has one name
             how = encoding_named(OFFSET if zero else UNSIGNED)
         codes = _table(how, self.bits, 0)
         if type(zero) is not int or (zero and not how.zero_points) or (zero and not min(codes) <= zero <= max(codes)):
@@ -169,7 +171,7 @@ class Operand:
         object.__setattr__(self, "encoding", how.name)
         object.__setattr__(self, "zero_point", zero)
         percent = _percent(self.sparsity)
-        if percent is not None:  # one type, one name
+        if percent is not None:  # one type has one name
             object.__setattr__(self, "sparsity", f"{BLOCKS}:{percent / 100:g}")
         if (percent is not None or _pattern(self.sparsity) is not None) and zero not in codes:
             raise InvalidInput(f"sparsity {self.sparsity}: {how.name} values are never 0; expected {DENSE!r}")
@@ -181,7 +183,7 @@ class Operand:
 
     @cached_property
     def least(self) -> int:
-        """The least value."""
+        """The smallest value."""
         return min(self.values)
 
     @cached_property
@@ -196,12 +198,12 @@ class Operand:
 
     @cached_property
     def contiguous(self) -> bool:
-        """Whether every integer from least to largest is a value."""
+        """Whether the values are consecutive integers."""
         return len(set(self.values)) == self.largest - self.least + 1
 
     @cached_property
     def dtype(self) -> str:
-        """The numpy dtype of arrays of its values: the first of int8, uint8, int16 and int32 that holds them."""
+        """The numpy dtype of arrays of its values: the first of int8, uint8, int16 and int32 that can hold them."""
         fits = (name for name, low, high in _DTYPES if low <= self.least and self.largest <= high)
         return next(fits, "int64")
 
@@ -212,12 +214,12 @@ class Operand:
 
     @property
     def live_percent(self) -> int | None:
-        """Of weights whose zeros are blocks: how many of 100 blocks at most have other values; else None."""
+        """For block-sparse weights, the most blocks of 100 that may be nonzero; else None."""
         return _percent(self.sparsity)
 
     @property
     def share(self) -> float:
-        """The largest share of values that may differ from zero: 1 of a dense operand."""
+        """The largest fraction of values that may be nonzero: 1 for a dense operand."""
         if self.group is not None:
             return self.group[0] / self.group[1]
         return 1.0 if self.live_percent is None else self.live_percent / 100
@@ -229,22 +231,23 @@ class Operand:
 
     @property
     def packed(self) -> bool:
-        """Whether whole elements fill a 32-bit word; others are stored as bit planes (3, 5, 6 and 7 bits)."""
+        """Whether a 32-bit word holds a whole number of elements; otherwise (3, 5, 6 and 7 bits) they are stored as bit
+        planes."""
         return WORD_BITS % self.bits == 0
 
     @property
     def block(self) -> int:
-        """Channels in one block of 128 bits: 32 of int4. Of bit planes each has its own 128 bits."""
+        """Channels in one block of 128 bits: 32 for int4. With bit planes, each plane has 128 bits of its own."""
         return BLOCK_BITS // self.bits if self.packed else BLOCK_BITS
 
     @property
     def block_words(self) -> int:
-        """32-bit words of an image in one block of channels: 4, of bit planes 4 for each bit."""
+        """32-bit words of one image in one block of channels: 4, or 4 for each bit with bit planes."""
         return BLOCK_BITS // WORD_BITS * (1 if self.packed else self.bits)
 
     def stored_bits(self, count: int) -> int:
-        """Bits of ``count`` values, each once: of N:M sparse ones N of M values, and where each stands among the M;
-        of blocks those that may be live."""
+        """Bits of ``count`` values, each stored once. N:M sparse operands store N of every M values and the positions
+        of those N; block-sparse ones store the blocks that may be nonzero."""
         if self.live_percent is not None:
             return -(-count * self.live_percent // 100) * self.bits
         if self.group is None:
@@ -254,7 +257,7 @@ class Operand:
 
     @property
     def name(self) -> str:
-        """The name used in messages: ``int4``, ``uint2``, ``bipolar1``, ``offset4-z3``, ``int4-2of4``."""
+        """The name as used in messages: ``int4``, ``uint2``, ``bipolar1``, ``offset4-z3``, ``int4-2of4``."""
         return f"{encoding_named(self.encoding).prefix}{self.bits}{self._more}"
 
     @property
@@ -272,7 +275,8 @@ class Operand:
 
     @classmethod
     def of_code(cls, bits: int, code: str) -> Operand:
-        """The type of so many bits that a spec writes as ``code``. Raises InvalidInput with the closest encodings."""
+        """The type with this many bits that a spec writes as ``code``. Raises InvalidInput that suggests the closest
+        encodings."""
         match = _CODE.fullmatch(code)
         if match is None:
             raise InvalidInput(
@@ -286,7 +290,8 @@ class Operand:
 
     @classmethod
     def named(cls, name: Any) -> Operand:
-        """The type of this name: ``int4``, ``uint2``, ``bipolar1``, ``int4-2of4``. Raises InvalidInput."""
+        """The type with this name: ``int4``, ``uint2``, ``bipolar1``, ``int4-2of4``. Raises InvalidInput for an unknown
+        one."""
         match = _NAME.fullmatch(name.strip().lower()) if isinstance(name, str) else None
         by_prefix = {one.prefix: one for one in _ENCODINGS.values()}
         if match is None or match[1] not in by_prefix:
@@ -298,7 +303,7 @@ class Operand:
 
 
 def _pattern(sparsity: Any) -> tuple[int, int] | None:
-    """(N, M) of a sparsity, None of a dense one. Raises InvalidInput."""
+    """(N, M) of an N:M sparsity, None if dense. Raises InvalidInput for any other text."""
     if sparsity == DENSE:
         return None
     match = re.fullmatch(r"([1-9][0-9]?):([1-9][0-9]?)", sparsity) if isinstance(sparsity, str) else None
@@ -311,7 +316,8 @@ def _pattern(sparsity: Any) -> tuple[int, int] | None:
 
 
 def _percent(sparsity: Any) -> int | None:
-    """Live blocks of 100 at most, of a sparsity of blocks; None of any other. Raises InvalidInput."""
+    """The most nonzero blocks of 100 in a block sparsity; None for any other. Raises InvalidInput for a bad
+    fraction."""
     if not isinstance(sparsity, str) or not sparsity.startswith(BLOCKS):
         return None
     match = re.fullmatch(rf"{BLOCKS}:(0|1|0?\.[0-9]{{1,6}}|[01]\.0*)", sparsity)

@@ -1,4 +1,4 @@
-"""From text to workloads: names with a batch, networks, free specs, and the types of operands behind a colon."""
+"""Text to workloads: names with a batch size, networks, specs, and operand types after a colon."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GEMM_EXAMPLE = "gemm64x1024x1024"
 
 
 class WorkloadList(list[ConvWorkload]):
-    """A list of workloads that a notebook shows as one table."""
+    """A list of workloads that a notebook shows as a single table."""
 
     def _repr_html_(self) -> str:
         rows = ((w.label, w.spec, f"{w.operations:,}", f"{w.bytes_moved:,}") for w in self)
@@ -30,13 +30,13 @@ class WorkloadList(list[ConvWorkload]):
 
 
 def workload(given: str | ConvWorkload) -> ConvWorkload:
-    """The workload that a text names; a ConvWorkload is returned as it is.
+    """The workload described by a text; a ConvWorkload is returned as it is.
 
-    Texts (case-insensitive): a layer and a batch, ``resnet50.stage2@8`` (``resnet50.stage2`` means batch 8), a spec
-    ``n8h56w56c64k64r3s3p1``: this order; ``p`` padding (0), ``u`` stride (1) and ``d`` dilation (1) may be left out, or
-    a matrix product ``gemm64x1024x1024`` (M x N x K; ``gemm4096`` has three equal sizes). Behind each the types of its
-    operands may stand, ``resnet50.stage2@8:w1a2`` (:class:`Precision`); without them they are int4.
-    Raises InvalidInput with the closest names.
+    Texts (case-insensitive): a layer and a batch size, ``resnet50.stage2@8`` (``resnet50.stage2`` means batch 8); a
+    spec ``n8h56w56c64k64r3s3p1`` in this order, where ``p`` (padding, default 0), ``u`` (stride, default 1) and ``d``
+    (dilation, default 1) are optional; or a matrix product ``gemm64x1024x1024`` (M x N x K; ``gemm4096`` has three
+    equal sizes). Operand types may follow each, ``resnet50.stage2@8:w1a2`` (:class:`Precision`); without them they are
+    int4. Raises InvalidInput that suggests the closest names.
     """
     if isinstance(given, ConvWorkload):
         return given
@@ -57,10 +57,10 @@ def workload(given: str | ConvWorkload) -> ConvWorkload:
 
 
 def workloads(given: str | ConvWorkload | Iterable[str | ConvWorkload]) -> WorkloadList:
-    """All distinct workloads that a text, or each of several, names; a network gives all its convolutions.
+    """All distinct workloads named by a text or by each of several texts; a network gives all its convolutions.
 
     ``workloads("resnet50@8")``, ``workloads(["vgg16", "n8h56w56c64k64r3s3p1"])``. A shape that occurs twice is kept
-    once, under the name it had first. Raises InvalidInput with the closest names.
+    once, under its first name. Raises InvalidInput that suggests the closest names.
     """
     if not isinstance(given, Iterable | ConvWorkload):
         raise InvalidInput(f"workloads {shown(given)}: expected a name such as resnet50@8, a ConvWorkload or several")
@@ -81,8 +81,8 @@ def _expand(given: str | ConvWorkload) -> list[ConvWorkload]:
 
 
 def split_text(given: object) -> tuple[str, int | None, Precision]:
-    """(name in lower case, batch or None, types of the operands). Raises InvalidInput for a batch that is no positive
-    integer and for types that do not exist."""
+    """(name in lower case, batch or None, operand types). Raises InvalidInput for a batch that is not a positive
+    integer and for unknown types."""
     if not isinstance(given, str):
         raise InvalidInput(f"workload is a {type(given).__name__}: expected text such as 'resnet50.stage2@8'")
     what, colon, types = given.strip().lower().partition(":")

@@ -1,8 +1,8 @@
-"""The types of a workload's operands, and the text that names them behind a spec: ``w1a2``.
+"""The operand types of a workload, and the text that names them after a spec: ``w1a2``.
 
-The letters are those of the literature: ``w`` and the bits of weights, ``a`` and the bits of activations. How codes are
-read follows from the bits unless it is said: one-bit weights are bipolar (-1 and 1), wider ones offset; activations
-are bipolar beside one-bit weights if they have one bit themselves, else unsigned.
+The letters are those of the literature: ``w`` and the bits of weights, ``a`` and the bits of activations. Unless the
+text says otherwise, the bits decide the encoding: one-bit weights are bipolar (-1 and 1), wider ones offset;
+activations are bipolar if they and the weights have one bit each, else unsigned.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from subbyte.workload.operand import BIPOLAR, OFFSET, UNSIGNED, Operand
 
 ZERO, MINUS, PLUS = "zero", "minus", "plus"
 PADDINGS = (ZERO, MINUS, PLUS)
-"""What a pixel beyond the border is: 0, the least, or the largest value of the activations."""
+"""The value of a pixel outside the image: 0, or the smallest or largest value of the activations."""
 SUMS = "int32"
 """The output of a kernel that does not requantize."""
 EXAMPLE = "w1a2, w2a2:signed.unsigned or w1a1:plus"
@@ -26,14 +26,14 @@ _BITS = re.compile(r"w([0-9]{1,2})a([0-9]{1,2})(?:o([0-9]{1,2}))?")
 
 @dataclass(frozen=True)
 class Precision:
-    """Types of weights, activations and, if it feeds the next layer, the output; and the meaning of padding.
+    """Types of the weights, the activations and, if it feeds the next layer, the output; and what padding means.
 
-    ``Precision.of("w1a2")`` parses a text. ``output`` is the activations' type (dense) unless given. ``padding`` is
-    ``zero`` (0, even if the activations have no such value, as bipolar ones: a float network's zero padding),
-    ``minus`` or ``plus`` (their smallest or largest value: -1 or 1 for one bipolar bit; ``minus`` of an unsigned type
-    is 0). Where activations have a zero point z (``w8a8:signed.offset-z37``: codes 0 to 255 stand for the code less 37)
-    pixels beyond the border hold the code z. Padding is part of the type: it is compared and
-    written with it, and each padding has its own kernels. Raises InvalidInput.
+    ``Precision.of("w1a2")`` parses a text. ``output`` defaults to the (dense) type of the activations. ``padding`` is
+    ``zero`` (0, even if the activations have no such value, as with bipolar ones: the zero padding of a float network),
+    ``minus`` or ``plus`` (their smallest or largest value: -1 or 1 for one bipolar bit; ``minus`` is 0 for an unsigned
+    type). If activations have a zero point z (``w8a8:signed.offset-z37``: a code from 0 to 255 stands for the code
+    minus 37), pixels outside the image hold the code z. Padding is part of the type: it takes part in comparisons and
+    in the text, and each padding has its own kernels. Raises InvalidInput for types that do not fit together.
     """
 
     weights: Operand
@@ -56,10 +56,10 @@ class Precision:
 
     @property
     def text(self) -> str:
-        """What stands behind the colon of a spec, such as ``w1a2``; empty for int4 times int4.
+        """The text after the colon of a spec, such as ``w1a2``; empty for int4 times int4.
 
-        Bits, then encodings where they are not the usual ones, then padding where it is not zero, with colons between:
-        ``w2a2:signed.unsigned:minus``. An output of its own has bits (``w1a1o2``) and an encoding, too.
+        Bits, then the encodings unless they are the default ones, then the padding unless it is zero, separated by
+        colons: ``w2a2:signed.unsigned:minus``. An output type of its own adds its bits (``w1a1o2``) and an encoding.
         """
         return "" if self == INT4 else self._written
 
@@ -77,12 +77,12 @@ class Precision:
 
     @property
     def pad_value(self) -> int:
-        """The value of a pixel beyond the border."""
+        """The value of a pixel outside the image."""
         return {ZERO: 0, MINUS: self.activations.least, PLUS: self.activations.largest}[self.padding]
 
     @property
     def outputs(self) -> tuple[str, str]:
-        """What a kernel can give: values of the output type, or the raw sums."""
+        """What a kernel can return: values of the output type, or the raw sums."""
         return self.output.name, SUMS
 
     @property
@@ -92,20 +92,20 @@ class Precision:
 
     @property
     def label(self) -> str:
-        """In one word, as names of measured sides have it: ``int4``, ``w1a2``."""
+        """A short name, as used for the sides of a measurement: ``int4``, ``w1a2``."""
         return self.text or INT4.weights.name
 
     def __str__(self) -> str:
-        """In words: ``int4 x int4``, weights first."""
+        """A description: ``int4 x int4``, weights first."""
         said = f"{self.weights} x {self.activations}"
         output = f" to {self.output}" if self.output != self.activations.dense else ""
         return said + output + (f", padded with {self.padding}" if self.padding != ZERO else "")
 
     @classmethod
     def of(cls, given: str | Precision) -> Precision:
-        """The types that a text names (``""``: int4 times int4); a Precision is returned as it is.
+        """The types described by a text (``""``: int4 times int4); a Precision is returned as it is.
 
-        Raises InvalidInput with what is expected, and the closest encodings.
+        Raises InvalidInput that says what is expected and suggests the closest encodings.
         """
         if isinstance(given, Precision):
             return given
@@ -144,9 +144,9 @@ def _usual_activations(weight_bits: int, bits: int) -> Operand:
 
 
 def _usual_output(weight_bits: int, activations: Operand, bits: int) -> Operand:
-    """What a next layer of as many bits reads."""
+    """The type that the next layer reads by default, with this many bits."""
     return activations.dense if bits == activations.bits else _usual_activations(weight_bits, bits)
 
 
 INT4 = Precision(Operand(4), Operand(4))
-"""Int4 times int4, requantized to int4: what a workload has unless it says otherwise."""
+"""Int4 times int4, requantized to int4: the default of every workload."""

@@ -1,5 +1,5 @@
-"""The same workload with weights of which a pattern is 0, what ``sparsity="2:4"`` or ``"blocks:0.25"`` asks for; or
-with zeros anywhere."""
+"""The same workload with sparse weights, as ``sparsity="2:4"`` or ``"blocks:0.25"`` requests, or with zeros
+anywhere."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from subbyte.workload.operand import BLOCKS, DENSE, Operand
 from subbyte.workload.precision import INT4, Precision
 
 FOUND = "condense"
-"""Zeros stand anywhere in both operands, and a kernel finds them while it runs: the types of the operands are those of
-dense ones, so that this asks for a kind of kernel alone."""
+"""Zeros may be anywhere in both operands, and the kernel finds them at run time. The operand types stay dense, so this
+only selects a kind of kernel."""
 SPARSITIES = (DENSE, "2:4", f"{BLOCKS}:0.25", FOUND)
-"""Any value may differ from 0; of weights two of four neighbouring input channels, or those of a share (any whole
-hundredths) of the blocks of 64 filters x 32 channels of a tap; zeros anywhere."""
+"""Dense; two of four neighbouring input channels of the weights; a fraction (any multiple of 0.01) of the weights'
+blocks of 64 filters x 32 channels of one tap; zeros anywhere."""
 
 
 def checked_sparsity(given: Any) -> str:
-    """A sparsity. Raises InvalidInput with those there are."""
+    """The sparsity, checked. Raises InvalidInput that lists the allowed ones."""
     if isinstance(given, str) and given.startswith(BLOCKS):
         return Operand(4, sparsity=given).sparsity
     return str(one_of(given, "sparsity", SPARSITIES))
 
 
 def with_sparsity(workload: ConvWorkload, sparsity: str) -> ConvWorkload:
-    """The workload with weights of this sparsity, named after it; as it is for ``dense`` and for zeros anywhere. Raises
-    InvalidInput."""
+    """The workload with weights of this sparsity, named accordingly; unchanged for ``dense`` and for zeros anywhere.
+    Raises InvalidInput for an unknown sparsity."""
     if checked_sparsity(sparsity) in (DENSE, FOUND):
         return workload
     types = _sparse(workload.precision, sparsity)
@@ -37,7 +37,7 @@ def with_sparsity(workload: ConvWorkload, sparsity: str) -> ConvWorkload:
 
 
 def text_with_sparsity(text: str, sparsity: str) -> str:
-    """The same of the text of a workload or a network. Raises InvalidInput."""
+    """The same for the text of a workload or network. Raises InvalidInput for an unknown sparsity."""
     if checked_sparsity(sparsity) in (DENSE, FOUND):
         return text
     what, colon, types = text.partition(":")

@@ -1,4 +1,4 @@
-"""One sum of a bit network, step by step."""
+"""One sum of a binary or few-bit network, step by step."""
 
 from subbyte_widgets.bit_product.view import BitProduct
 

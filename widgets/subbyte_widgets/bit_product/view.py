@@ -24,10 +24,10 @@ FIRST = "resnet50.stage2@8:w1a2"
 
 
 class BitProduct(Revealer):
-    """Steps through one output of a workload of few bits: values, codes, planes, AND, counts, corrections, the sum.
+    """Steps through one output of a few-bit workload: values, codes, planes, AND, counts, corrections, the sum.
 
     ``source``: a workload (a name, a spec or a ConvWorkload) with random operands, or a record of
-    :func:`~subbyte.technique.bits.bit_sum`; ``at``, ``image``, ``channel`` and ``seed`` say which output. Up and down
+    :func:`~subbyte.technique.bits.bit_sum`; ``at``, ``image``, ``channel`` and ``seed`` select the output. Up and down
     arrow keys go to other channels, with Shift to other taps. The browser writes ``step`` and ``place``.
     """
 
@@ -51,8 +51,8 @@ class BitProduct(Revealer):
             refuse_outside(self, chosen)
 
     def show(self, source: ConvWorkload | str | BitSum, **where: Any) -> None:
-        """Step through another sum; ``where`` takes ``at``, ``image``, ``channel`` and ``seed``. What cannot be is said
-        in the view."""
+        """Step through another sum; ``where`` takes ``at``, ``image``, ``channel`` and ``seed``. Errors are shown in
+        the view."""
         try:
             record = bit_sum(source, **where) if isinstance(source, (str, ConvWorkload)) else source
             expect(self, record, BitSum, "give a workload, or a record of subbyte.technique.bit_sum")
@@ -71,7 +71,7 @@ class BitProduct(Revealer):
         self.show(choice.workload)
 
     def to_svg(self) -> str:
-        """The present step, as a picture that stands alone; before the first step, the last one."""
+        """The current step as a self-contained picture; before the first step, the last one."""
         self.catch_up()
         if self.record is None or self.error:
             return sentence_svg(self.error or "nothing to step through yet")

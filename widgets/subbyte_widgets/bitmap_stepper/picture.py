@@ -16,14 +16,14 @@ from subbyte_widgets.bitmap_stepper.words import place_words, why_short
 from subbyte_widgets.svg import element, text
 
 WIDTH, LEFT, TOP = 760.0, 24.0, 62.0
-SPAN, GAP = 362.0, 30.0
+SPAN, GAP = 306.0, 30.0
 """Sides of the drawing of A, B and the accumulators together; of what lies between them."""
 RIGHT, END = 410.0, 746.0
 """Where the condensed vectors and the OHMMA are."""
 LEVEL1, LEVEL2, CONDENSED, POPC, OHMMA, BOHMMA, GATHER, ADD, SCATTER, WHOLE = range(1, 11)
 """Steps."""
-MAP = TOP + SPAN + 40
-HEIGHT = MAP + 82
+MAP = TOP + SPAN + 42
+HEIGHT = MAP + 80
 STATES = {None: "i", "a_tile_empty": "t", "b_tile_empty": "t", "a_vector_empty": "v", "b_vector_empty": "v",
           "a_condensed": "c", "b_condensed": "c"}  # fmt: skip
 """Letters of issued OHMMA and of reasons."""
@@ -275,7 +275,7 @@ def _condensed(drawing: Drawing, place: Place, step: int) -> list[str]:
     one, wide = drawing.record.geometry, (END - RIGHT) / drawing.n
     drawn = [text(RIGHT, TOP - 7, "condensed vectors of this k", "s")]
     for line, (side, size) in enumerate((("a", one.rows), ("b", one.columns))):
-        y = TOP + 4 + 46 * line
+        y = TOP + 2 + 42 * line
         cells = [(RIGHT + i * wide + 1.5 * (i // size), y, wide - 1.5, 20.0) for i in range(drawing.n)]
         row = [states_row(f"{side}c", cells, str(place.rows[f"{side}c"]))]
         if drawing.digits:
@@ -290,7 +290,7 @@ def _ohmma(drawing: Drawing, place: Place, step: int) -> list[str]:
 
     The toy has room for all three below each other.
     """
-    one, y = drawing.record.geometry, TOP + 122
+    one, y = drawing.record.geometry, TOP + 98
     wide, high = min((END - RIGHT) / (one.columns + 1), 52.0), 24.0 if drawing.digits else 19.5
     at = (RIGHT + wide, y + 32)
     frame = _grid(at, one.rows, one.columns, wide, high)
@@ -304,7 +304,7 @@ def _ohmma(drawing: Drawing, place: Place, step: int) -> list[str]:
     moments = (("products", "products", OHMMA, BOHMMA), ("gathered", "accumulators, gathered", GATHER, GATHER),
                ("sums", "sums: gathered + products", ADD, None))  # fmt: skip
     for number, (key, label, first, last) in enumerate(moments):
-        below = 78 * number if drawing.digits else 0
+        below = 74 * number if drawing.digits else 0
         boxes = _grid((at[0], at[1] + below), one.rows, one.columns, wide, high)
         shown = [_numbers(key, boxes, place), text(END, y + 4 + below + 20 * (below > 0), label, "s e")]
         if below:

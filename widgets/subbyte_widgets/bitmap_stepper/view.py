@@ -35,10 +35,10 @@ STOPS = (LEVEL1, CONDENSED, OHMMA, GATHER, WHOLE)
 class BitmapStepper(Revealer):
     """Steps through :class:`~subbyte.sparse.TileSteps`: levels of bitmaps, condensed vectors, OHMMA, BOHMMA, merge.
 
-    ``source``: one or several records of :func:`subbyte.sparse.tile_steps`; without any the 8 x 8 toy and a random
-    tile of the unit. Up and down arrow keys go to other OHMMA, with Shift to other k, a click on a ghost shows why it
-    is skipped. With a ``selection`` a tile of the selected layer is shown. The browser writes ``step``, ``place`` (a
-    number among the OHMMA) and ``variant``.
+    ``source``: one or several records of :func:`subbyte.sparse.tile_steps`; by default the 8 x 8 toy and a random tile
+    of the unit. Up and down arrow keys go to other OHMMA, with Shift to other k; a click on a ghost shows why it is
+    skipped. With a ``selection`` a tile of the selected layer is shown. The browser writes ``step``, ``place`` (the
+    index of an OHMMA) and ``variant``.
     """
 
     _esm = script(*SCRIPTS, HERE / "view.js")
@@ -57,7 +57,7 @@ class BitmapStepper(Revealer):
             refuse_outside(self, chosen)
 
     def show(self, source: TileSteps | Sequence[TileSteps]) -> None:
-        """Step through other records; what cannot be is said in the view."""
+        """Step through other records; errors are shown in the view."""
         given = [source] if isinstance(source, TileSteps) else source
         try:
             expect(self, given, TileSteps, "give records of subbyte.sparse.tile_steps()")
@@ -69,7 +69,7 @@ class BitmapStepper(Revealer):
         self._say(None)
 
     def turn_to(self, choice: Choice) -> None:
-        """Step through the toy and a tile of the selected layer, with random zeros of assumed densities."""
+        """Step through the toy and a tile of the selected layer, with random zeros at assumed densities."""
         self.show([layer_tile(choice.workload), tile_steps(size="toy")])
         self.note = f"A warp tile in the middle of {choice.workload.label}; densities are assumed."
 
@@ -79,7 +79,7 @@ class BitmapStepper(Revealer):
             self.alternative = in_words(self.records[self.variant])
 
     def to_svg(self) -> str:
-        """The present step, as a picture that stands alone; before the first step, the sums before they are added."""
+        """The current step as a self-contained picture; before the first step, the sums before they are added."""
         self.catch_up()
         if self.variant not in self.records or self.error:
             return sentence_svg(self.error or "nothing to step through yet")

@@ -1,4 +1,4 @@
-"""Several charts in the place of one: buttons choose which is shown, keys and pointer read its values."""
+"""Several charts in one place: buttons choose which is shown, keys and the pointer read its values."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ READ = "Arrow keys, a click or the pointer read a value."
 class ChartChoice(Picker):
     """Shows one of several charts; it follows the theme of the page.
 
-    ``charts``: what :func:`subbyte_widgets.plot` or ``record.plot()`` gave, by the words on its button. The browser
-    writes ``variant``, the button that is pressed, and ``chosen``, a number among the marks of its chart.
-    Raises InvalidInput for no chart, and for one that has no static picture (parallel coordinates).
+    ``charts``: results of :func:`subbyte_widgets.plot` or ``record.plot()``, by the label of their button. The browser
+    writes ``variant``, the chosen button, and ``chosen``, the index of a mark in its chart. Raises InvalidInput if
+    there is no chart, and for one that has no static picture (parallel coordinates).
     """
 
     _esm = script(*SCRIPTS, HERE / "view.js")
@@ -37,7 +37,7 @@ class ChartChoice(Picker):
             setattr(self, name, value)
 
     def show(self, charts: Mapping[str, Any]) -> None:
-        """Offer other charts. Raises InvalidInput as the constructor does."""
+        """Offer other charts. Raises InvalidInput like the constructor."""
         expect(self, charts, (Mapping,), "give charts by name: {'speed': record.plot()}")
         self.charts = dict(charts)
         figures = {name: _plain(name, one) for name, one in charts.items()}
@@ -53,7 +53,7 @@ class ChartChoice(Picker):
         return str(self.data["pictures"][self.variant])
 
     def to_svg(self) -> str:
-        """The chart that is shown, standing alone."""
+        """The current chart, self-contained."""
         return str(self.charts[self.variant].to_svg())
 
 

@@ -1,4 +1,4 @@
-"""Charts to study: plotly figures of the toolkit's records, ``record.plot()`` or ``subbyte_widgets.plot(record)``.
+"""Interactive charts: plotly figures of the toolkit's records, ``record.plot()`` or ``subbyte_widgets.plot(record)``.
 
 Importing this package registers the charts; plotly itself is loaded when the first one is drawn.
 """
@@ -42,9 +42,9 @@ HOME: dict[type, str] = {
     TableOne: "evidence.table_one_chart",
     UnpackingControl: "evidence.unpacking_chart",
 }
-"""Where the chart of each kind of record is drawn."""
+"""The function that draws the chart for each kind of record."""
 TOGETHER = (Ablation, Retuned)
-"""Records of which several can stand in one chart."""
+"""Kinds of records of which several fit into one chart."""
 
 
 def plot(record: Any, **options: Any) -> Any:

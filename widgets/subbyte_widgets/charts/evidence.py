@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from subbyte.analysis.mechanism import Mechanism
 from subbyte.analysis.table_one import BASELINES, TableOne
 from subbyte.analysis.unpacking import UnpackingControl
-from subbyte_widgets.charts.style import INK, SYMBOLS, US, Chart, chart, colour, hatched, pick, spans
+from subbyte_widgets.charts.style import INK, US, Chart, chart, colour, hatched, pick, spans, symbol
 
 OVER = {
     "hwnc_s4": "TVM's HWNC schedule, int4",
@@ -66,7 +66,7 @@ def mechanism_chart(record: Mechanism, count: str = "sectors_read", theme: str =
         traces.append(go.Scatter(
             x=[getattr(row, count) for row in rows], y=[row.microseconds for row in rows], mode="markers", text=about,
             name=f"sharing: {sharing}", hovertemplate="%{text}: %{x:,} " + words + ", %{y:.2f} " + US,
-            marker={"color": colour(place), "symbol": SYMBOLS[place % len(SYMBOLS)], "size": 11,
+            marker={"color": colour(place), "symbol": symbol(place), "size": 11,
                     "line": {"width": [2 if row.layout == "nhwc" else 0 for row in rows], "color": INK}},
         ))  # fmt: skip
     values = [getattr(row, count) for row in record.rows]

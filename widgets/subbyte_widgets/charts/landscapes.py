@@ -1,4 +1,4 @@
-"""Charts of landscapes: every configuration as a line over its knobs, two knobs as a map, how the times spread."""
+"""Charts of landscapes: every configuration as a line over its knobs, two knobs as a map, the distribution of times."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _distribution(record: Landscape, theme: str = "auto") -> Chart:
 
 
 def spread_chart(record: Spread, theme: str = "auto") -> Chart:
-    """How many configurations are how fast."""
+    """How many configurations reach which speed."""
     bins = record.bins
     traces = [go.Bar(x=[(a + b) / 2 for a, b, _ in bins], y=[count for _, _, count in bins],
                      marker={"color": colour(0)}, width=0.9 * (bins[0][1] - bins[0][0]), showlegend=False,

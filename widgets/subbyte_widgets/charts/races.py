@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from subbyte.analysis.curves import checkpoints
 from subbyte.analysis.result import Race
-from subbyte_widgets.charts.style import DASHES, SYMBOLS, Chart, chart, colour, hatched, pick, spans
+from subbyte_widgets.charts.style import DASHES, SYMBOLS, Chart, chart, colour, hatched, pick, spans, symbol
 
 PERCENT = {"title": {"text": "fraction of the optimum (%)"}}
 
@@ -91,7 +91,7 @@ def _reach(record: Race, scope: str, target: float = 0.95, theme: str = "auto") 
         words = [f"{100 * r.share:.0f} % of runs" + (", median beyond the end" * (r.median is None)) for _, r in found]
         traces.append(go.Scatter(
             x=middle, y=[s.landscape.split(".sm_")[0] for s, _ in found], mode="markers", name=participant,
-            marker={"color": colour(place), "symbol": SYMBOLS[place % len(SYMBOLS)], "size": 12},
+            marker={"color": colour(place), "symbol": symbol(place), "size": 12},
             error_x=spans(middle, low, high), text=words, hovertemplate="%{x} trials; %{text} got there",
         ))  # fmt: skip
     below = _below(record, scope) + f"; medians and quartiles, at most {record.trials}: not reached"

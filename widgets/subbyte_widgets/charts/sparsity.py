@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from subbyte.errors import InvalidInput
 from subbyte.sparse import PATHS, Experiment, Software
-from subbyte_widgets.charts.style import DASHES, SYMBOLS, Chart, chart, colour, hatched, label
+from subbyte_widgets.charts.style import DASHES, SYMBOLS, Chart, chart, colour, hatched, label, symbol
 
 Traces = list[Any]
 MODEL = "a model in cycles; no GPU has this unit"
@@ -65,7 +65,7 @@ def _line(xs: list[Any], ys: list[Any], name: str, place: int, mode: str = "line
     return go.Scatter(
         x=xs, y=ys, name=name, mode=mode,
         line={"color": colour(place), "dash": DASHES[place % len(DASHES)], "width": 2.4},
-        marker={"symbol": SYMBOLS[place % len(SYMBOLS)], "size": 8, "color": colour(place)},
+        marker={"symbol": symbol(place), "size": 8, "color": colour(place)},
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from subbyte.analysis.recorded import OURS, SideBySide
 from subbyte.analysis.speed import Roofline, SpeedLimits
-from subbyte_widgets.charts.style import DASHES, INK, SYMBOLS, US, Chart, chart, colour, pick
+from subbyte_widgets.charts.style import DASHES, INK, US, Chart, chart, colour, pick, symbol
 
 TICKS = [m * 10**d for d in range(5) for m in (1, 2, 5)]
 
@@ -43,11 +43,11 @@ def roofline_chart(record: Roofline, theme: str = "auto") -> Chart:
             x=xs, y=ys, mode="lines", name=f"roof of {atom}: {tops:,.0f} TOPS",
             line={"color": colour(2), "dash": DASHES[place % len(DASHES)]}, hoverinfo="name",
         ))  # fmt: skip
-    for ours, name, symbol, shade in ((False, "others", "triangle-up", "#9aa0a6"), (True, OURS, "circle", colour(0))):
+    for ours, name, form, shade in ((False, "others", "triangle-up", "#9aa0a6"), (True, OURS, "circle", colour(0))):
         points = [point for point in record.points if point.ours == ours]
         traces.append(go.Scatter(
             x=[p.intensity for p in points], y=[p.tops for p in points], mode="markers", name=name,
-            marker={"symbol": symbol, "size": 12 if ours else 9, "color": shade,
+            marker={"symbol": form, "size": 12 if ours else 9, "color": shade,
                     "line": {"width": 1, "color": INK}},
             text=[f"{p.workload}, {p.side}: {p.microseconds:.2f} {US}" for p in points],
             hovertemplate="%{text}<br>%{y:.0f} TOPS at %{x:.0f} operations per byte<extra></extra>",
@@ -73,7 +73,7 @@ def side_by_side_chart(record: SideBySide, unit: str = "microseconds", theme: st
         traces.append(go.Scatter(
             x=[getattr(row, unit) for row in rows], y=[row.workload.removeprefix(network) for row in rows],
             mode="markers", name=side, hovertemplate="%{y}: %{x:.2f}",
-            marker={"color": colour(place), "symbol": SYMBOLS[place % len(SYMBOLS)], "size": 11},
+            marker={"color": colour(place), "symbol": symbol(place), "size": 11},
         ))  # fmt: skip
     ahead = []
     for spec in names:

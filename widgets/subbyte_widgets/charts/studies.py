@@ -8,7 +8,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from subbyte.analysis.monitoring import StudyState, study_state
-from subbyte_widgets.charts.style import SYMBOLS, US, Chart, chart, colour, pick
+from subbyte_widgets.charts.style import US, Chart, chart, colour, pick, symbol
 
 
 def study_chart(record: Any, kind: str = "history", **options: Any) -> Chart:
@@ -55,7 +55,7 @@ def _predicted(state: StudyState, theme: str = "auto") -> Chart:
         rank = "" if fit.spearman is None else f", rank correlation {fit.spearman:+.2f}"
         traces.append(go.Scatter(
             x=[p for p, _ in rows], y=[100 * s for _, s in rows], mode="markers", name=f"fit {fit.fit}{rank}",
-            marker={"color": colour(place), "symbol": SYMBOLS[place % len(SYMBOLS)], "size": 9},
+            marker={"color": colour(place), "symbol": symbol(place), "size": 9},
             showlegend=len(state.models) <= 8, hovertemplate="%{y:.0f} % of the best speed",
         ))  # fmt: skip
     typical = state.typical_correlation

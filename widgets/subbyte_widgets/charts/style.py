@@ -15,7 +15,8 @@ from IPython.display import display
 from subbyte.errors import InvalidInput, MissingDependency, did_you_mean
 from subbyte.html import Markup, element, join, picture
 from subbyte.html import text as escaped
-from subbyte_widgets._cells import page_without_views
+from subbyte_widgets._cells import page_without_views, running_cell
+from subbyte_widgets.charts.spoken import named, naming, spoken
 from subbyte_widgets.charts.static import drawable, static_svg
 from subbyte_widgets.svg import OKABE_ITO
 
@@ -29,6 +30,8 @@ WIDTH, WIDTH_BELOW = 60, 84
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
 PATTERNS = ("", "/", ".", "x", "-", "|")
+TALL = 600
+"""Pixels of height up to which a legend a fifth of the plot below it stands close to the axis."""
 CONFIG = {"showSendToCloud": False, "displaylogo": False, "displayModeBar": False}
 """Not "responsive": JupyterLab sizes charts, and a responsive one has no height left after a change of theme."""
 MIME = "application/vnd.plotly.v1+json"
@@ -42,19 +45,18 @@ INKED = element(
             f'.js-plotly-plot [style*="{what}: {GREY}"] {{ {what}: var(--jp-content-font-color1, {INK}) !important; }}'
             for what in ("fill", "stroke")
         )
-        + " .jp-OutputArea-child:has(> .jp-RenderedHTML > .sb-ink) { display: none; }"
     ),
     class_="sb-ink",
 )
-"""A style for the page around a chart: words and lines in the page's ink. It takes no room in JupyterLab."""
+"""A style for the page around a chart: words and lines in the page's ink."""
 Value = TypeVar("Value")
 
 
 class Chart(go.Figure):
-    """A plotly figure that asks for nothing outside: no cloud button, no logo, plotly.js from the installed package.
+    """A plotly figure that loads nothing from outside: no cloud button, no logo, plotly.js from the installed package.
 
-    A page that cannot run scripts shows a static picture (or ``table``, HTML, where there is none); ``alternative``
-    says the finding in words.
+    A page that cannot run scripts shows a static picture (or ``table``, HTML, if there is none); ``alternative`` states
+    the finding in words.
     """
 
     def __init__(self, *args: Any, table: str = "", alternative: str = "", **kwargs: Any) -> None:
@@ -67,8 +69,9 @@ class Chart(go.Figure):
         return str(self._alternative)
 
     def _ipython_display_(self) -> None:
-        if page_without_views():  # a view would have brought the style
-            display({"text/html": INKED, "text/plain": ""}, raw=True)
+        if running_cell()[0]:  # a page of JupyterLab; a view on it would have brought the style
+            ink = INKED if page_without_views() else ""
+            display({"text/html": ink + naming(self.alternative, self.spoken()), "text/plain": ""}, raw=True)
         display(self._repr_mimebundle_(), raw=True)
 
     def _repr_mimebundle_(self, *_args: Any, **_kwargs: Any) -> dict[str, Any]:
@@ -78,6 +81,10 @@ class Chart(go.Figure):
             encoded = base64.b64encode(static_svg(drawn, self.alternative).encode()).decode()
             page = picture(f"data:image/svg+xml;base64,{encoded}", self.alternative)
         return {MIME: {**drawn, "config": dict(CONFIG)}, "text/html": page, "text/plain": repr(self)}
+
+    def spoken(self) -> str:
+        """The chart in a few sentences, for screen readers: kind, axes with their units written out, values."""
+        return spoken(self.to_plotly_json_plain())
 
     def to_svg(self) -> str:
         """A static picture, drawn without a browser. Raises InvalidInput for parallel coordinates."""
@@ -98,10 +105,15 @@ class Chart(go.Figure):
 
     def to_html(self, *args: Any, **kwargs: Any) -> str:
         """A page, or a part of one, with plotly.js inside: it needs no network."""
-        return str(super().to_html(*args, **{"config": dict(CONFIG), "include_plotlyjs": True, **kwargs}))
+        given = {
+            "config": dict(CONFIG),
+            "include_plotlyjs": True,
+            "post_script": named(self.alternative, self.spoken()),
+        }
+        return str(super().to_html(*args, **given | kwargs))
 
     def save(self, path: str | Path) -> Path:
-        """Write ``.html`` (interactive, everything inside), ``.svg`` (drawn here), ``.png`` or ``.pdf``.
+        """Write ``.html`` (interactive, self-contained), ``.svg`` (drawn here), ``.png`` or ``.pdf``.
 
         Raises InvalidInput for other extensions, and MissingDependency for .png and .pdf if kaleido is missing.
         """
@@ -148,7 +160,7 @@ def chart(
         font={"family": "system-ui, Segoe UI, Helvetica, Arial, sans-serif", "size": 14, "color": ink},
         paper_bgcolor=ground, plot_bgcolor=ground, colorway=list(OKABE_ITO), height=height,
         margin={"l": 70, "r": 24, "t": 78 + 20 * wide.count(BREAK) + 17 * under.count(BREAK), "b": 64},
-        legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0},
+        legend={"orientation": "h", "y": -0.2 if height <= TALL else -90 / height, "yanchor": "top", "x": 0},
         hoverlabel={"font": {"size": 13}}, bargap=0.25, template="none",
     )  # fmt: skip
     figure.update_xaxes(**axis)
@@ -216,6 +228,11 @@ def colour(place: int, alpha: float = 1.0) -> str:
         return text
     red, green, blue = (int(text[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red},{green},{blue},{alpha:g})"
+
+
+def symbol(place: int) -> str:
+    """The mark of the points of the series at ``place``: where a colour comes again, its mark is another."""
+    return SYMBOLS[(place + place // len(OKABE_ITO)) % len(SYMBOLS)]
 
 
 def hatched(place: int) -> dict[str, Any]:

@@ -19,8 +19,8 @@ from subbyte_widgets.convolution_tiling.view import ConvolutionTiling
 class TilingExplorer(Panel):
     """A :class:`ConvolutionTiling` with the knobs of the paper above it.
 
-    ``workload``: a name, a spec or a ConvWorkload. A configuration that cannot be built is refused in the view, with
-    the constraint's own words. With a ``selection``, the knobs show its configuration and change it.
+    ``workload``: a name, a spec or a ConvWorkload. A configuration that cannot be built is rejected in the view, with
+    the constraint's own message. With a ``selection``, the knobs show its configuration and change it.
     """
 
     def __init__(

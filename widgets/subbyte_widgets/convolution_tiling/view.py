@@ -46,7 +46,7 @@ class ConvolutionTiling(View):
 
     @property
     def chosen(self) -> Selection:
-        """The selection, as it is drawn: every number inside its range."""
+        """The selection as drawn: every number clamped to its range."""
         wanted = Selection(*(getattr(self, name) for name in CHOICE))
         return wanted if self.record is None else wanted.inside(self.record)
 
@@ -60,7 +60,7 @@ class ConvolutionTiling(View):
             self.alternative = in_words(self.record, self.chosen)
 
     def show(self, record: Tiling | None) -> None:
-        """Draw ``record``; what cannot be drawn is said in the view."""
+        """Draw ``record``; errors are shown in the view."""
         if record == self.record:
             self._draw()
         else:
@@ -79,13 +79,13 @@ class ConvolutionTiling(View):
                 self.error = str(problem)
 
     def turn_to(self, choice: Choice) -> None:
-        """Draw the tiling of what is selected; the place inside it stays."""
+        """Draw the tiling of what is selected; the position in it does not change."""
         config, note = choice.config_for(Tiling)
         self.show(tiling(choice.workload, config, arch=choice.arch))
         self.note = note
 
     def to_svg(self) -> str:
-        """The picture with its selection, standing alone."""
+        """The picture with its selection, self-contained."""
         self.catch_up()
         if self.record is None or self.error:
             sentence = text(12, 26, self.error or "nothing to draw yet")

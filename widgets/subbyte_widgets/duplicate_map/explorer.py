@@ -20,9 +20,9 @@ from subbyte_widgets.duplicate_map.view import DuplicateMap, tile_of
 class DuplicateExplorer(Panel):
     """A :class:`DuplicateMap` with controls: kernel, stride, dilation, the output tile, and whether it touches padding.
 
-    ``workload``: a name, a spec or a ConvWorkload; the controls change its kernel, stride and dilation. A slider
-    that is moved to what cannot be goes to the nearest value that can, and the view says why. With a ``selection``, the
-    controls go to its convolution and block tile; what they change from there stays here.
+    ``workload``: a name, a spec or a ConvWorkload; the controls change its kernel, stride and dilation. A slider moved
+    to an impossible value goes to the nearest possible one, and the view says why. With a ``selection``, the controls
+    go to its convolution and block tile; changes made there are not written back to the selection.
     """
 
     def __init__(

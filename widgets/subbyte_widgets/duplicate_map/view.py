@@ -23,18 +23,18 @@ from subbyte_widgets.svg import sentence_svg, standalone
 
 HERE = Path(__file__).parent
 TILE = (3, 3)
-"""Output pixels of a tile of which nothing else is known: some pixel of it is used by all taps of a 3 x 3 kernel."""
+"""Output pixels of the default tile: some input pixel of it is used by all taps of a 3 x 3 kernel."""
 
 
 class DuplicateMap(View):
     """Draws one :class:`~subbyte.technique.duplicates.Duplicates` record; click a number or use the arrow keys.
 
-    ``record`` may be a workload (a name, a spec or a ConvWorkload) as well: of it a tile of 3 x 3 output pixels is
-    drawn. The button tells the story of one pixel, the selected one or one that is used most often: fetched for each of
-    its uses, then once.
+    ``record`` may also be a workload (a name, a spec or a ConvWorkload): then a tile of 3 x 3 output pixels of it is
+    drawn. The button animates one pixel, the selected one or one of those used most often: loaded once for each of its
+    uses, then only once.
 
     ``selected`` is the flat index of a lowered entry, -1 for none; it is the only trait the browser writes, so views
-    follow each other through ``link``. Set ``record`` to draw another tile.
+    can follow each other through ``link``. Set ``record`` to draw another tile.
     """
 
     _esm = script(ROOT / "motion.js", HERE / "cells.js", HERE / "story.js", HERE / "view.js")
@@ -65,7 +65,7 @@ class DuplicateMap(View):
         self._draw()
 
     def show(self, record: Duplicates | None) -> None:
-        """Draw ``record``; what cannot be drawn is said in the view."""
+        """Draw ``record``; errors are shown in the view."""
         if record == self.record:
             self._draw()
         else:
@@ -86,7 +86,7 @@ class DuplicateMap(View):
                 self.selected = -1
 
     def turn_to(self, choice: Choice) -> None:
-        """Draw the map of the selected kernel's block tile, or of one warp's part where that has too many entries."""
+        """Draw the map of the selected kernel's block tile, or of one warp's part if that has too many entries."""
         tile = tile_of(choice)
         entries = tile.block[0] * tile.block[1] * choice.workload.r * choice.workload.s
         whole = entries <= MOST_CELLS
@@ -94,7 +94,7 @@ class DuplicateMap(View):
         self.show(duplicates(choice.workload, tile.block if whole else tile.warp))
 
     def to_svg(self) -> str:
-        """The map with its selection, as a picture that stands alone."""
+        """The map with its selection, as a self-contained picture."""
         self.catch_up()
         if self.record is None or self.error:
             return sentence_svg(self.error or "nothing to draw yet")
@@ -102,6 +102,6 @@ class DuplicateMap(View):
 
 
 def tile_of(choice: Choice) -> PixelTile:
-    """Output pixels whose input the selected kernel's blocks load together, and the warps that share them."""
+    """Output pixels whose input the blocks of the selected kernel load together, and the warps that share them."""
     config = choice.config
     return family_of(config).loads_together(plan_of(choice.workload, config, choice.arch))

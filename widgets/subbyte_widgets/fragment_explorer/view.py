@@ -66,7 +66,7 @@ class FragmentExplorer(View):
         self.instruction = narrowest(plan_of(choice.workload, choice.config, choice.arch).atom.name)
 
     def to_svg(self) -> str:
-        """The chosen instruction with the selected element, as a picture that stands alone."""
+        """The chosen instruction with the selected element, as a self-contained picture."""
         self.catch_up()
         if self.error:
             return sentence_svg(self.error)

@@ -1,4 +1,4 @@
-"""The kernel laboratory."""
+"""The kernel lab."""
 
 from subbyte_widgets.kernel_lab.attempt import Attempt
 from subbyte_widgets.kernel_lab.view import KernelLab

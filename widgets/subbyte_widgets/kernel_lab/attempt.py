@@ -1,4 +1,4 @@
-"""One attempt of the laboratory: the toolkit builds, runs, checks and times; this file only strings it together."""
+"""One attempt of the kernel lab: the toolkit builds, runs, checks and times; this file only connects these steps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from subbyte.workload import ConvWorkload
 
 @dataclass(frozen=True)
 class Attempt:
-    """What came of one configuration: what the check said, where it ran, what it needs, microseconds on that GPU."""
+    """The result for one configuration: the outcome of the check, where it ran, its resources, microseconds on that
+    GPU."""
 
     config: Configuration
     ok: bool
@@ -28,7 +29,7 @@ class Attempt:
 def attempt_one(
     workload: ConvWorkload, config: Configuration, arch: str, device: str, say: Callable[[str], None]
 ) -> Attempt:
-    """Build ``config``, run it on random operands, compare every element; time it where there is a GPU."""
+    """Build ``config``, run it on random operands, compare every element; time it if there is a GPU."""
     from subbyte.gpu.check import compare
     from subbyte.kernel.execute import EMULATOR, expected, random_operands, resolve_device
     from subbyte.kernel.kernel import build

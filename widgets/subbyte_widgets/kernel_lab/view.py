@@ -1,4 +1,4 @@
-"""The kernel laboratory: change a knob, have the kernel rebuilt, checked and, on a GPU, timed."""
+"""The kernel lab: change a knob and have the kernel rebuilt, checked and, on a GPU, timed."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from subbyte_widgets.kernel_lab.controls import dropdown, offered, options, spac
 class KernelLab(Displayed, Follower, ipywidgets.VBox):
     """Knobs of a configuration and a button that builds, runs and checks it in the background.
 
-    ``workload``: a name, a spec or a ConvWorkload; ``device``: ``auto``, ``emulator`` or ``cuda:0``. What a constraint
-    refuses is said at once, with its reason. With a ``landscape``, the controls start at its fastest configuration and
-    its recorded time stands beside each attempt. With a ``selection``, they show its configuration and change it.
-    ``attempts`` holds every outcome, ``wait()`` blocks until the one under way is there.
+    ``workload``: a name, a spec or a ConvWorkload; ``device``: ``auto``, ``emulator`` or ``cuda:0``. If a constraint
+    rejects a configuration, the reason is shown at once. With a ``landscape``, the controls start at its fastest
+    configuration, and its recorded time is shown beside each attempt. With a ``selection``, they show its configuration
+    and change it. ``attempts`` holds every outcome; ``wait()`` blocks until the current attempt is done.
     """
 
     follows_at_once = True
@@ -66,7 +66,7 @@ class KernelLab(Displayed, Follower, ipywidgets.VBox):
 
     @property
     def error(self) -> str:
-        """Why the controls do not show what is selected; the line beside the button says it."""
+        """Why the controls do not show what is selected; shown beside the button."""
         return self._problem
 
     @error.setter
@@ -109,7 +109,7 @@ class KernelLab(Displayed, Follower, ipywidgets.VBox):
         self._thread.start()
 
     def wait(self, timeout: float | None = None) -> Attempt | None:
-        """Block until the attempt under way has an outcome; the latest attempt."""
+        """Block until the current attempt has an outcome; returns the latest attempt."""
         if self._thread is not None:
             self._thread.join(timeout)
             self.save_picture()

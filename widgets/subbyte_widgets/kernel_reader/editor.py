@@ -1,4 +1,5 @@
-"""Change a kernel's CUDA text: it is compiled, run and compared with the reference; the reader shows what changed."""
+"""Change a kernel's CUDA text: it is compiled, run and compared with the reference, and the reader shows the
+differences."""
 
 from __future__ import annotations
 
@@ -17,11 +18,11 @@ from subbyte_widgets.kernel_reader.view import KernelReader
 
 
 class KernelEditor(Panel):
-    """The CUDA text of a kernel to be changed, a button, and a :class:`KernelReader` of the difference.
+    """The editable CUDA text of a kernel, a button, and a :class:`KernelReader` of the difference.
 
-    ``kernel``: a :class:`~subbyte.kernel.Kernel`, or a workload to build; a small one answers at once. ``device``:
-    ``emulator`` (checks every access) or ``cuda:0``. ``reports`` holds every outcome, ``wait()`` blocks for the one
-    under way.
+    ``kernel``: a :class:`~subbyte.kernel.Kernel`, or a workload to build; a small one responds at once. ``device``:
+    ``emulator`` (checks every access) or ``cuda:0``. ``reports`` holds every outcome; ``wait()`` blocks until the
+    current one is done.
     """
 
     def __init__(self, kernel: Kernel | str = "n8h7w7c32k32r3s3p1", device: str = "emulator", **options: Any) -> None:
@@ -46,7 +47,7 @@ class KernelEditor(Panel):
         super().__init__([self.text, buttons, self.outcome, self.view], selection, layout=layout)
 
     def turn_to(self, choice: Choice) -> None:
-        """Edit the selected kernel. Raises InvalidInput while there are changes that would be lost."""
+        """Edit the selected kernel. Raises InvalidInput if changes would be lost."""
         if self.text.value != self.kernel.cuda:
             raise InvalidInput("The text was changed: undo the changes to turn to the selected kernel.")
         self.kernel = build(choice.workload, choice.config, choice.arch)
@@ -63,7 +64,7 @@ class KernelEditor(Panel):
         self._thread.start()
 
     def wait(self, timeout: float | None = None) -> EditReport | None:
-        """Block until the edit under way has an outcome; the latest report."""
+        """Block until the current edit has an outcome; returns the latest report."""
         if self._thread is not None:
             self._thread.join(timeout)
             self.save_picture()

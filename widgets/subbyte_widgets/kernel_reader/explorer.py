@@ -23,11 +23,11 @@ SAID = {True: "on", False: "off"}
 
 
 class KernelExplorer(Panel):
-    """A :class:`KernelReader` that compares a kernel with the one whose techniques the controls name.
+    """A :class:`KernelReader` that compares a kernel with a variant whose techniques the controls choose.
 
-    ``workload``: a name, a spec or a ConvWorkload; ``config`` defaults to the best known of the mma family. Kernels
-    are built in the background; ``wait()`` blocks until the view shows what the controls say. With a ``selection``, the
-    kernel is the selected one.
+    ``workload``: a name, a spec or a ConvWorkload; ``config`` defaults to the best known one of the mma family. Kernels
+    are built in the background; ``wait()`` blocks until the view matches the controls. With a ``selection``, the kernel
+    is the selected one.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class KernelExplorer(Panel):
             self._update()
 
     def turn_to(self, choice: Choice) -> None:
-        """Read the selected kernel; the switches go back to what it has."""
+        """Read the selected kernel; the switches are reset to its values."""
         self.workload, self.config = choice.workload, choice.config
         self._moved = True
         try:
@@ -69,7 +69,7 @@ class KernelExplorer(Panel):
             self._thread.join()
 
     def wait(self, timeout: float | None = None) -> KernelReading | None:
-        """Block until the reading of the present controls is there."""
+        """Block until the view matches the controls."""
         if self._thread is not None:
             self._thread.join(timeout)
             self.save_picture()

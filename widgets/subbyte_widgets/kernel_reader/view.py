@@ -1,4 +1,4 @@
-"""The kernel reader: TIRx, CUDA, PTX and SASS of a kernel the instructions that matter, a difference."""
+"""The kernel reader: TIRx, CUDA, PTX and SASS of a kernel, the instructions that matter, and differences."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from subbyte_widgets.svg import sentence_svg, standalone
 
 HERE = Path(__file__).parent
 LONGEST = 120_000
-"""Characters of one text that are sent; the rest stays in the kernel's own attribute."""
+"""Most characters of one text that are sent; the rest stays in the kernel's own attribute."""
 
 
 class KernelReader(View):
     """Draws a :class:`~subbyte.technique.kernel_reading.KernelReading` of one kernel, or of two compared.
 
     ``kernel`` and ``other``: a :class:`~subbyte.kernel.Kernel`, or a workload to build with its default configuration.
-    The browser writes ``language`` (tir, cuda, ptx, sass), ``line`` (index of the visited row), ``query`` (what is
-    searched for) and ``only_changes``.
+    The browser writes ``language`` (tir, cuda, ptx, sass), ``line`` (index of the current row), ``query`` (search text)
+    and ``only_changes``.
     """
 
     _esm = script(HERE / "lines.js", HERE / "view.js")
@@ -65,7 +65,7 @@ class KernelReader(View):
         self.show(build(choice.workload, choice.config, choice.arch))
 
     def show(self, kernel: Kernel | str, other: Kernel | str | None = None) -> None:
-        """Read another kernel, or compare two; what cannot be is said in the view."""
+        """Read another kernel, or compare two; errors are shown in the view."""
         try:
             for one in (kernel, other):
                 expect(self, one, (Kernel, str, type(None)), "give a kernel, such as subbyte.build(layer)")
@@ -97,7 +97,7 @@ class KernelReader(View):
         return max(0, min(proposal.value, len(rows) - 1)) if rows else max(0, proposal.value)
 
     def to_svg(self) -> str:
-        """Where the instructions lie in the machine code and the numbers, as a picture that stands alone."""
+        """A map of the instructions in the machine code, with the numbers, as a self-contained picture."""
         self.catch_up()
         if self.error or self.record is None:
             return sentence_svg(self.error or "nothing to read yet")

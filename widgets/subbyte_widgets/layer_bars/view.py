@@ -1,4 +1,5 @@
-"""The layer bars: what each layer of a network gains from zeros of one side, of both, from 2:4; what was measured."""
+"""The layer bars: what each layer of a network gains from zeros on one side, on both, and from 2:4; and what was
+measured."""
 
 from __future__ import annotations
 
@@ -30,9 +31,9 @@ class LayerBars(Picker):
     """Draws :class:`~subbyte.sparse.LayerBars`: dense, weights' zeros, activations' zeros, both, 2:4, measured.
 
     ``source``: a record of :func:`subbyte.sparse.layer_bars` or of :func:`subbyte.sparse.network`, or a network's name
-    with a batch. A click or the arrow keys choose a layer, Escape none. With a ``selection`` the selected layer
-    is chosen, in its own network unless one is given. The browser writes ``chosen``, a number among
-    the layers, and ``variant``.
+    with a batch. A click or the arrow keys choose a layer, Escape deselects it. With a ``selection`` the selected layer
+    is chosen, in its own network unless one is given. The browser writes ``chosen``, the index of a layer, and
+    ``variant``.
     """
 
     _esm = script(*SCRIPTS, HERE / "view.js")
@@ -53,7 +54,7 @@ class LayerBars(Picker):
             refuse_outside(self, chosen)
 
     def show(self, source: Record | NetworkCycles | str) -> None:
-        """Draw another network; what cannot be drawn is said in the view."""
+        """Draw another network; errors are shown in the view."""
         try:
             expect(self, source, (str, Record, NetworkCycles), "give a network, or what sparse.layer_bars gives")
             record = source if isinstance(source, Record) else layer_bars(source)
@@ -70,7 +71,7 @@ class LayerBars(Picker):
         self.fill("over", pictures, says, whole(record), f"{record.title()}.")
 
     def turn_to(self, choice: Choice) -> None:
-        """Choose the selected layer; where no network was given, draw the one that it belongs to."""
+        """Choose the selected layer; if no network was given, draw the one that it belongs to."""
         name = choice.workload.label.partition("@")[0]
         network = name.partition(".")[0]
         known = network in NETWORK_NAMES and not self._given

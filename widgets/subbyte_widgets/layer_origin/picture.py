@@ -29,7 +29,7 @@ def origin_svg(record: Origin, rows: Sequence[Row], chosen: int = -1) -> str:
 
     content = [
         text(18, 22, record.title(), "h"),
-        text(18, 41, f"{record.taken.config}, {record.taken.family} family", "s"),
+        text(18, 41, f"{record.taken.short}, {record.taken.family} family", "s"),
         *(part for place in range(int(longest / step) + 1) for part in _tick(x(place * step), place * step, bottom)),
         *(_row(one, number, number == chosen, x) for number, one in enumerate(rows)),
         text(END + 8, bottom + 18, US, "s"),

@@ -30,13 +30,14 @@ DEFAULT_TRIALS = 64
 
 
 class LayerTuner(Panel):
-    """A :class:`LayerOrigin` with a search below it: Start tunes the layer in the background, the curve has Stop.
+    """A :class:`LayerOrigin` with a search below it: Start tunes the layer in the background, the curve has a Stop
+    button.
 
     On a GPU every trial is built, verified and timed, and the best goes into the user's ``store``, which the picture
-    shows when the search has ended. Without one a recorded landscape of the layer is searched, where one is shipped,
-    and nothing is remembered; where none is, a sentence says what is missing. ``runner`` is that of
-    :func:`subbyte.tune`, ``kind`` a kind of space (default: that of the kernel that is taken), ``gpu`` that of
-    :func:`subbyte.compile`. ``wait()`` blocks until the search has ended.
+    shows when the search has ended. Without a GPU a recorded landscape of the layer is searched, if one is shipped, and
+    nothing is stored; if there is none, a sentence says what is missing. ``runner`` is that of :func:`subbyte.tune`,
+    ``kind`` a kind of space (default: that of the chosen kernel), ``gpu`` that of :func:`subbyte.compile`. ``wait()``
+    blocks until the search has ended.
     """
 
     _search: tuple[TuningHandle, threading.Thread] | None = None
@@ -64,16 +65,17 @@ class LayerTuner(Panel):
         super().__init__([self.view, self._row], selection, layout=ipywidgets.Layout(max_width="820px"))
 
     def turn_to(self, choice: Choice) -> None:
-        """Show the selected layer; a search that runs goes on with its own."""
+        """Show the selected layer; a running search continues with its own layer."""
         self.view.turn_to(choice)
 
     @property
     def running(self) -> bool:
-        """Whether a search goes on."""
+        """Whether a search is running."""
         return self._search is not None and self._search[1].is_alive()
 
     def start(self) -> None:
-        """Start a search in the background, one at a time. What keeps it from starting is said beside the button."""
+        """Start a search in the background, one at a time. If it cannot start, the reason is shown beside the
+        button."""
         record = self.view.record
         if self.running or record is None:
             return
@@ -98,9 +100,10 @@ class LayerTuner(Panel):
         ends.start()
 
     def wait(self, timeout: float | None = None) -> StudyRecord:
-        """Block until the search has ended and is shown; Ctrl-C stops it. Its record.
+        """Block until the search has ended and is shown; Ctrl-C stops it. Returns its record.
 
-        Raises what the search raised, InvalidInput when none was started or it goes on after ``timeout`` seconds.
+        Raises what the search raised, InvalidInput if none was started or it is still running after ``timeout``
+        seconds.
         """
         if self._search is None:
             raise InvalidInput("no search was started: press Start, or call start()")

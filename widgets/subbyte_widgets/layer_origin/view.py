@@ -1,4 +1,4 @@
-"""The layer's origin: which kernel is taken, from whose record or by whose estimate, between its floor and its time."""
+"""A layer's origin: which kernel is chosen, by whose record or estimate, and its time beside the floor."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ HERE = Path(__file__).parent
 
 
 class LayerOrigin(View):
-    """Draws :func:`subbyte.origin`: the floor of a layer, what the user's own store, the package and the model know of
-    its time, with error bars, and which of them ``compile`` takes.
+    """Draws :func:`subbyte.origin`: the floor of a layer, what the user's own store, the package and the model know
+    about its time, with error bars, and which of them ``compile`` uses.
 
     ``source``: a layer (a name, a spec, a ConvWorkload) or a record of :func:`subbyte.origin`. ``store`` and ``gpu``
-    are those of :func:`subbyte.compile`. A click or the arrow keys choose a row, Escape none. With a ``selection`` the
-    selected layer is shown. The browser writes ``chosen``, the number of a row.
+    are those of :func:`subbyte.compile`. A click or the arrow keys choose a row, Escape deselects it. With a
+    ``selection`` the selected layer is shown. The browser writes ``chosen``, the index of a row.
     """
 
     _esm = script(SHELL, HERE / "view.js")
@@ -53,7 +53,7 @@ class LayerOrigin(View):
             self.show(FIRST if source is None else source)
 
     def show(self, source: Origin | ConvWorkload | str) -> None:
-        """Draw another layer; what cannot be drawn is said in the view."""
+        """Draw another layer; errors are shown in the view."""
         try:
             expect(self, source, (Origin, ConvWorkload, str), "give a layer, or what subbyte.origin gives")
             if not isinstance(source, Origin):
@@ -96,7 +96,7 @@ class LayerOrigin(View):
             self.alternative = f"{self.record.title()}. {said}"
 
     def to_svg(self) -> str:
-        """The picture as it is now, standing alone."""
+        """The current picture, self-contained."""
         self.catch_up()
         if self.error or self.record is None:
             return sentence_svg(self.error or "nothing to draw yet")

@@ -20,15 +20,15 @@ MOVES = {
     "tile": (), "activation load": ("block", "warp", "stage"), "weight load": ("warp", "stage"),
     "activation fragment": ("warp",), "weight fragment": ("warp",), "output store": ("block", "warp"),
 }  # fmt: skip
-"""What changes the addresses of each kind of access; an operand tile alone has none of it."""
+"""What changes the addresses of each kind of access; nothing changes those of an operand tile."""
 
 
 class LayoutExplorer(Panel):
     """A :class:`LayoutView` with controls: the block's pixel tile, its warp, and the stage of the main loop.
 
-    ``workload``: a name, a spec or a ConvWorkload; ``block``: the pixel tile to begin with. Blocks at the edge of the
-    image have lanes without part. Controls that change nothing in the chosen kind of access are disabled. With a
-    ``selection``, the kernel is the selected one.
+    ``workload``: a name, a spec or a ConvWorkload; ``block``: the initial pixel tile. Blocks at the edge of the image
+    have inactive lanes. Controls that change nothing for the chosen kind of access are disabled. With a ``selection``,
+    the kernel is the selected one.
     """
 
     def __init__(

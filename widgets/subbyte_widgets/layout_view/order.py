@@ -11,7 +11,7 @@ from subbyte.technique.layout_order import LayoutOrder
 from subbyte_widgets.layout_view.picture import NAMES
 from subbyte_widgets.svg import element, text
 
-WIDTH, HEIGHT, LEFT = 760, 520, 24.0
+WIDTH, HEIGHT, LEFT = 760, 494, 24.0
 TENSOR_X, TENSOR_Y, CELL_W, CELL_H, PIXEL_GAP = 110.0, 66.0, 38.0, 19.0, 10.0
 STRIPS = {"nhwc": 278.0, "nhwcnc": 402.0}
 STRIP_H, LANE_DROP = 24.0, 64.0
@@ -61,8 +61,8 @@ def sentence(record: LayoutOrder, datum: int) -> str:
 def count_in_words(record: LayoutOrder, layout: str, step: int) -> str:
     """What the lanes so far cost in a layout."""
     moved = record.moved[layout][step]
-    words = f"{moved} sector{'s' * (moved != 1)} moved"
-    return words + (f", {record.share[layout]:.0%} of their bytes asked for" if step == len(record.lanes) else "")
+    words = f"{moved} sector{'s' * (moved != 1)}"
+    return words + (f", {record.share[layout]:.0%} used" if step == len(record.lanes) else " moved")
 
 
 def _lanes(record: LayoutOrder) -> range:
@@ -122,7 +122,7 @@ def _strip(record: LayoutOrder, layout: str, y: float, step: int, chosen: int) -
     """Memory from byte 0 on: boxes in their order, below them the sectors, then the lanes that got their datum."""
     asked, box = set(record.lanes[:step]), _box(record)
     parts: list[str] = [
-        text(LEFT, y - 10, NAMES[layout], "b"), text(LEFT + 66, y - 10, ORDERS[layout], "s"),
+        text(LEFT, y - 10, NAMES[layout], "b"), text(LEFT + 70, y - 10, ORDERS[layout], "s"),
         text(WIDTH - LEFT, y - 10, count_in_words(record, layout, step), "b e count", data_moved=layout),
     ]  # fmt: skip
     hit = {record.sector(layout, datum) for datum in asked}

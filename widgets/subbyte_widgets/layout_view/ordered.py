@@ -20,10 +20,10 @@ STYLE = style(HERE, name="order.css")
 
 
 class LayoutOrder(Stepper):
-    """Draws :func:`subbyte.technique.layout_order.layout_order`: a warp's load goes over both orders, lane by lane.
+    """Draws :func:`subbyte.technique.layout_order.layout_order`: a warp's load sweeps over both orders, lane by lane.
 
     A click on a box marks the same datum in the tensor, in both strips of memory and at its lane. The browser writes
-    ``step`` (lanes that have asked, 0 to 32) and ``datum`` (-1 for none).
+    ``step`` (lanes that have accessed memory, 0 to 32) and ``datum`` (-1 for none).
     """
 
     _esm = script(*PLAYER, HERE / "order.js")
@@ -73,6 +73,6 @@ class LayoutOrder(Stepper):
         }  # fmt: skip
 
     def to_svg(self) -> str:
-        """The present step as a picture that stands alone; before the first lane, all of them."""
+        """The current step as a self-contained picture; before the first lane, all of them."""
         self.catch_up()
         return standalone(order_svg(self.record, self.step or self.steps, self.datum), STYLE)

@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 class LayoutView(View):
     """Draws the accesses of one warp (:func:`subbyte.accesses`); of each kind the one with the most active lanes.
 
-    ``workload``: a name, a spec or a ConvWorkload; None is that of the selection, or ResNet50's second stage.
+    ``workload``: a name, a spec or a ConvWorkload; the default is that of the selection, or ResNet50's second stage.
     ``where`` takes ``arch``, ``block``, ``warp`` and ``iteration`` of :func:`subbyte.accesses`. The browser writes
     ``data_layout`` (nhwc, hwnc, nhwcnc), ``kind`` (``tile``, ``activation load``, ...) and ``lane`` (-1 for none).
     """
@@ -63,9 +63,9 @@ class LayoutView(View):
     def show(
         self, workload: ConvWorkload | str, config: Configuration | None = None, whole: bool = True, **where: Any
     ) -> None:
-        """Draw the accesses of another warp; what cannot be is said in the view.
+        """Draw the accesses of another warp; errors are shown in the view.
 
-        When not ``whole``, of all kinds and layouts only the chosen one is drawn now, the others once they are chosen.
+        If not ``whole``, only the chosen kind and layout is drawn now, the others when they are chosen.
         """
         try:
             self.records = {name: accesses(workload, config, name, **where) for name in NAMES}
@@ -80,13 +80,13 @@ class LayoutView(View):
             self._say(None)
 
     def _complete(self) -> None:
-        """Draw what is not drawn yet, every kind in every layout."""
+        """Draw what is not drawn yet: every kind in every layout."""
         chosen = {self._key(kind, layout): (kind, layout) for kind in self.kinds for layout in NAMES}
         drawn = {key: self.pictures.get(key) or self._draw(*which) for key, which in chosen.items()}
         self.pictures = drawn
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """A page with every kind and layout, alive without a kernel and without a network; also written to ``path``."""
+        """A page with every kind and layout, live without a kernel or a network; also written to ``path``."""
         self.catch_up()
         if self.records:
             self._complete()
@@ -129,7 +129,7 @@ class LayoutView(View):
         return proposal.value if 0 <= proposal.value < 32 else -1
 
     def to_svg(self) -> str:
-        """The chosen access, as a picture that stands alone."""
+        """The chosen access as a self-contained picture."""
         self.catch_up()
         if self.error or not self.records:
             return sentence_svg(self.error or "nothing to draw yet")

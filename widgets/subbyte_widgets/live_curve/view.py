@@ -30,8 +30,8 @@ TRIALS_PER_SECOND = 2500
 class LiveCurve(Stoppable, View):
     """Draws a study while it runs, or a finished record: ``LiveCurve.start(study, runner, trials=64)``.
 
-    The browser writes ``selected`` (the place of the visited trial, -1 for none) and ``stop_requested``; everything
-    else is sent whole, at most about ten times a second, so that a view opened late or again shows the same.
+    The browser writes ``selected`` (the index of the current trial, -1 for none) and ``stop_requested``; everything
+    else is sent completely, at most about ten times a second, so that a view opened late or again shows the same.
     """
 
     follows_at_once = True
@@ -70,7 +70,7 @@ class LiveCurve(Stoppable, View):
         return view
 
     def on_trial(self, study: Study, _trial: Trial, _result: object) -> None:
-        """A callback for :meth:`Study.run`: shows the study as it is now, or very soon."""
+        """A callback for :meth:`Study.run`: shows the study as it is now, with a short delay at most."""
         with self._lock:
             if self._timer is not None:
                 return
@@ -107,7 +107,7 @@ class LiveCurve(Stoppable, View):
         self.end(record)
 
     def end(self, record: StudyRecord) -> None:
-        """Show a study that has ended, or that was waited for."""
+        """Show a study that has ended, or whose wait has."""
         progress = self.handle.progress if self.handle is not None else None
         self.running = bool(progress and progress.running)
         self._show_record(record)
@@ -133,7 +133,7 @@ class LiveCurve(Stoppable, View):
             self.write_selection(workload=known.workload, configuration=config, trial=self.selected)
 
     def turn_to(self, choice: Choice) -> None:
-        """Visit the trial that tried the selected configuration."""
+        """Go to the trial that tried the selected configuration."""
         if self._record is not None and self.selection is not None:
             self.selected = trial_of(self._record, choice, self.selection.trial)
             self.note = other_layer(self._record, choice)
@@ -144,5 +144,5 @@ class LiveCurve(Stoppable, View):
             self.handle.stop()
 
     def to_svg(self) -> str:
-        """The curve as it is now, as a picture that stands alone."""
+        """The current curve as a self-contained picture."""
         return standalone(curve_svg(self.curve, self.total, self.title, self.error or self.status), HERE / "view.css")

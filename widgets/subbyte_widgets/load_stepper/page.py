@@ -12,7 +12,7 @@ from subbyte.spaces.configuration import Configuration
 from subbyte.technique.load_steps import LoadSteps, load_steps
 from subbyte.workload import ConvWorkload
 from subbyte_widgets._code import code_data
-from subbyte_widgets.load_stepper.picture import Layout, changes, flights, links, marked, steps_svg
+from subbyte_widgets.load_stepper.picture import BETWEEN, Layout, changes, flights, links, marked, steps_svg
 from subbyte_widgets.load_stepper.words import end, sentence, start
 from subbyte_widgets.svg import INK
 
@@ -23,8 +23,8 @@ MOST_BYTES = 480_000
 def aligned(records: dict[str, LoadSteps]) -> dict[str, Layout]:
     """The layouts of the records, of one height, so that nothing jumps from one to the other."""
     layouts = [Layout.of(record) for record in records.values()]
-    low = max(layout.low for layout in layouts) - 62
-    bars = max(layout.bars + low + 62 - layout.low for layout in layouts)
+    low = max(layout.low for layout in layouts) - BETWEEN
+    bars = max(layout.bars + low + BETWEEN - layout.low for layout in layouts)
     return {way: Layout.of(record, low, bars) for way, record in records.items()}
 
 

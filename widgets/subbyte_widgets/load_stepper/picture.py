@@ -21,6 +21,8 @@ TIMES, ARROW = "\u00d7", "\u2192"
 INPUT, SHARED, REGISTERS = (24.0, 192.0), (262.0, 232.0), (540.0, 196.0)
 """Left edge and width of the three columns."""
 TALLEST, LARGEST = 176.0, 31.0
+BETWEEN = 74.0
+"""From the memory levels to the lower row of panels: the legend of the cells, the names of the panels."""
 BAR_X, BAR_WIDTH = 196.0, 300.0
 Setting = tuple[str, int, str]
 """Cell id, colour (-1: zero padding, -2: a plain number), and the words in it."""
@@ -82,7 +84,7 @@ class Layout:
         data = Grid.fit(INPUT, TOP, counts[0], record.region[1], TALLEST, LARGEST)
         slots = Grid.fit(SHARED, TOP, counts[1], record.slot_columns, TALLEST, LARGEST)
         fragments = Grid.fit(REGISTERS, TOP, counts[2], record.fragment_columns, TALLEST, LARGEST)
-        low = max(low, data.bottom(counts[0]), slots.bottom(counts[1]), fragments.bottom(counts[2]) + 4) + 62
+        low = max(low, data.bottom(counts[0]), slots.bottom(counts[1]), fragments.bottom(counts[2]) + 4) + BETWEEN
         tile, taps = record.tile[0] * record.tile[1], len(record.taps)
         across = record.taps[-1][1] + 1
         size = min(25.0, (INPUT[1] - 14) / (record.tile[1] + across))

@@ -1,4 +1,4 @@
-"""The load stepper: one warp of a real kernel fetches its input, from global memory to the matrix instruction."""
+"""The load stepper: one warp of a real kernel loads its input, from global memory to the matrix instruction."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ __all__ = ["MOST_BYTES", "SMALL", "WAYS", "LoadStepper", "telling_step"]
 class LoadStepper(Stepper):
     """Steps through what a block of a generated kernel does, for each way of sharing.
 
-    ``source``: a workload, or :class:`~subbyte.technique.load_steps.LoadSteps` records of the same block; None is the
-    selected kernel, or one of ResNet50's second stage. For a workload, a kernel is generated for each of ``ways`` and
-    run on the CPU; ``config``, ``arch``, ``block`` and ``warp`` say which. What cannot be generated is said in the
-    view. The browser writes ``step`` and ``way``.
+    ``source``: a workload, or :class:`~subbyte.technique.load_steps.LoadSteps` records of the same block; the default
+    is the selected kernel, or one of ResNet50's second stage. For a workload, a kernel is generated for each of
+    ``ways`` and run on the CPU; ``config``, ``arch``, ``block`` and ``warp`` say which. Errors are shown in the view.
+    The browser writes ``step`` and ``way``.
     """
 
     _esm = script(CODE, *PLAYER, HERE / "view.js")
@@ -77,7 +77,7 @@ class LoadStepper(Stepper):
 
     def show(self, workload: ConvWorkload | str, config: Configuration = SMALL, **where: Any) -> None:
         """Generate and step through another kernel, for each way of sharing; ``where`` takes ``arch``, ``block`` and
-        ``warp``. What cannot be generated is said in the view."""
+        ``warp``. Errors are shown in the view."""
         try:
             made = [config.with_values({"duplicate_aware": way}) for way in self._ways]
             records = [load_steps(workload, one, **where) for one in made]
@@ -87,7 +87,7 @@ class LoadStepper(Stepper):
         self.show_records(records)
 
     def show_records(self, source: Sequence[LoadSteps]) -> None:
-        """Draw records of the same block; what would be too much is said in the view."""
+        """Draw records of the same block; if they are too much to send, the view says so."""
         records = {record.sharing: record for record in source}
         try:
             data = page_data(records)
@@ -102,7 +102,7 @@ class LoadStepper(Stepper):
             self._describe()
 
     def turn_to(self, choice: Choice) -> None:
-        """Step through the selected kernel; where three ways are too much to send, through the one it has."""
+        """Step through the selected kernel; if all three ways are too much to send, only through its own."""
         config, self.note = choice.config_for(LoadSteps)
         made = in_ways(choice.workload, config, choice.arch, self._ways)
         own = [record for record in made if record.sharing == config.duplicate_aware]
@@ -134,7 +134,7 @@ class LoadStepper(Stepper):
         return str(proposal.value)
 
     def to_svg(self) -> str:
-        """The present step, as a picture that stands alone; before the first step, a telling one in the middle."""
+        """The current step as a self-contained picture; before the first step, a representative one in the middle."""
         self.catch_up()
         if self.record is None or self.error:
             return sentence_svg(self.error or "nothing to step through yet")

@@ -1,4 +1,4 @@
-"""The network timeline: what each layer of a network moves and multiplies at least, and its kernel's estimate."""
+"""The network timeline: the least that each layer of a network moves and multiplies, and its kernel's estimate."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class NetworkTimeline(View):
     """Draws a network's :class:`~subbyte.networks.NetworkTimeline`: floors, estimates and bytes of its layers.
 
     ``source``: a network (its name with a batch, or a Network), or a record of :meth:`Network.timeline`; ``arch`` is
-    the architecture of a network's floors. A click or the arrow keys choose a layer, Escape none. The browser writes
-    ``chosen``, a number among the layers, -1 for none. With a ``selection`` the layer with the sizes of the selected
+    the architecture for a network's floors. A click or the arrow keys choose a layer, Escape deselects it. The browser
+    writes ``chosen``, the index of a layer, -1 for none. With a ``selection`` the layer with the sizes of the selected
     workload is chosen.
     """
 
@@ -56,7 +56,7 @@ class NetworkTimeline(View):
             refuse_outside(self, chosen)
 
     def show(self, source: Network | str | Record, arch: str = "sm_90a") -> None:
-        """Draw another network; what cannot be drawn is said in the view."""
+        """Draw another network; errors are shown in the view."""
         try:
             expect(self, source, (str, Network, Record), "give a network, its name, or what Network.timeline() gives")
             made = network(source) if isinstance(source, str) else source
@@ -75,7 +75,7 @@ class NetworkTimeline(View):
             self._say(None)
 
     def turn_to(self, choice: Choice) -> None:
-        """Choose the layer with the sizes of the selected workload, of any batch and types."""
+        """Choose the layer with the sizes of the selected workload, for any batch and types."""
         if self.record is None or (self._network is not None and self.record.arch != choice.arch):
             self.show(self._network or FIRST, choice.arch)
         if self.record is None or self.error:
@@ -97,7 +97,7 @@ class NetworkTimeline(View):
             self.alternative = f"{self.record.title()}. {said}"
 
     def to_svg(self) -> str:
-        """The layers with the chosen one marked, as a picture that stands alone."""
+        """The layers with the chosen one marked, as a self-contained picture."""
         self.catch_up()
         if self.error or self.record is None:
             return sentence_svg(self.error or "nothing to draw yet")

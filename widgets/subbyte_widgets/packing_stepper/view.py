@@ -20,16 +20,16 @@ from subbyte_widgets.svg import sentence_svg, standalone
 HERE = Path(__file__).parent
 SCHEMES = ("quad", "width8")
 EXAMPLE = [[[(5 * t + 3 * n + 7 * c) % 19 - 9 for c in range(8)] for n in range(8)] for t in range(8)]
-"""Tiles whose values reach a little beyond -8 to 7, so that saturation can be seen."""
+"""Tiles with values slightly outside -8 to 7, so that saturation can be seen."""
 __all__ = ["EXAMPLE", "MOST_BYTES", "SCHEMES", "PackingStepper"]
 
 
 class PackingStepper(Stepper):
     """Steps through the packing programs, run on ``values`` (integers [tiles, 8 images, 8 channels], up to 8 tiles).
 
-    A program that packs fewer tiles takes the first ones. Hover over a value, or press the up and down arrow keys, to
-    follow it through all steps; a click keeps following. The last step stores the words. The browser writes ``step``,
-    ``scheme`` and ``follow`` (``64*tile + 8*image + channel``, -1 for none).
+    A program that packs fewer tiles uses the first ones. Hover over a value, or press the up and down arrow keys, to
+    follow it through all steps; a click keeps following it. The last step stores the words. The browser writes
+    ``step``, ``scheme`` and ``follow`` (``64*tile + 8*image + channel``, -1 for none).
     """
 
     _esm = script(CODE, *PLAYER, HERE / "view.js")
@@ -51,7 +51,7 @@ class PackingStepper(Stepper):
             refuse_outside(self, chosen)
 
     def show(self, values: Any) -> None:
-        """Pack other values; what cannot be is said in the view."""
+        """Pack other values; errors are shown in the view."""
         try:
             programs = [packing_program(scheme) for scheme in SCHEMES]
             layouts = {p.scheme: Layout(p, p.run(values[: p.tiles])) for p in programs}
@@ -65,10 +65,11 @@ class PackingStepper(Stepper):
             self._describe()
 
     def turn_to(self, choice: Choice) -> None:
-        """Pack as many tiles as a warp of the selected kernel has; one that does not pack in registers is said.
+        """Pack as many tiles as a warp of the selected kernel has; the view says so if the kernel does not pack in
+        registers.
 
-        A tile is 8 images by 8 channels of one output pixel; the kernel packs four at a time, of several pixels where
-        a warp has fewer column tiles.
+        A tile is 8 images by 8 channels of one output pixel; the kernel packs four at a time, from several pixels if a
+        warp has fewer column tiles.
         """
         config, note = choice.config_for(PackingRun)
         run = explained(PackingRun, choice.workload, config, choice.arch, scheme="width8")  # which takes most tiles
@@ -111,7 +112,7 @@ class PackingStepper(Stepper):
         )
 
     def to_svg(self) -> str:
-        """The present step as a picture that stands alone; before the first step, the one before the last."""
+        """The current step as a self-contained picture; before the first step, the one before the last."""
         self.catch_up()
         if self.trace is None or self.error:
             return sentence_svg(self.error)

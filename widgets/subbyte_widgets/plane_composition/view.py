@@ -1,4 +1,5 @@
-"""The plane composition: how a thread makes an output of the counts of its planes, in one instruction's registers."""
+"""The plane composition: how a thread combines the counts of its planes into an output, in one instruction's
+registers."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ class PlaneComposition(Revealer):
     """Steps through one output of a kernel on bit planes: its rows, columns, lane and registers, counts and their sum.
 
     ``source``: a workload (a name, a spec or a ConvWorkload) with random operands, or a record of
-    :func:`~subbyte.technique.composition.plane_composition`; ``config``, ``image``, ``pixel`` and ``seed`` say which.
-    Up and down arrow keys follow another output channel. The browser writes ``step`` and ``place``.
+    :func:`~subbyte.technique.composition.plane_composition`; ``config``, ``image``, ``pixel`` and ``seed`` select the
+    output. Up and down arrow keys follow another output channel. The browser writes ``step`` and ``place``.
     """
 
     _esm = script(*SCRIPTS, HERE / "view.js")
@@ -54,8 +55,8 @@ class PlaneComposition(Revealer):
             refuse_outside(self, chosen)
 
     def show(self, source: ConvWorkload | str | Record, **where: Any) -> None:
-        """Step through another output; ``where`` takes ``config``, ``image``, ``pixel`` and ``seed``. What cannot be is
-        said in the view."""
+        """Step through another output; ``where`` takes ``config``, ``image``, ``pixel`` and ``seed``. Errors are shown
+        in the view."""
         try:
             record = plane_composition(source, **where) if isinstance(source, (str, ConvWorkload)) else source
             expect(self, record, Record, "give a workload, or a record of subbyte.technique.plane_composition")
@@ -68,13 +69,13 @@ class PlaneComposition(Revealer):
         self.record, self.alternative = record, in_words(record)
 
     def turn_to(self, choice: Choice) -> None:
-        """Step through the selected kernel, where it is one on bit planes."""
+        """Step through the selected kernel, if it works on bit planes."""
         config, note = choice.config_for(Record)
         self.show(explained(Record, choice.workload, config, choice.arch))
         self.note = note
 
     def to_svg(self) -> str:
-        """The present step, as a picture that stands alone; before the first step, the last one."""
+        """The current step as a self-contained picture; before the first step, the last one."""
         self.catch_up()
         if self.record is None or self.error:
             return sentence_svg(self.error or "nothing to step through yet")

@@ -1,4 +1,4 @@
-"""The space explorer: a landscape as parallel coordinates and as a map over two knobs, and why the rest is refused."""
+"""The space explorer: a landscape as parallel coordinates and as a map over two knobs, and why the rest is rejected."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ class SpaceExplorer(View):
     ``landscape``: a :class:`~subbyte.records.landscape.Landscape`, a file, a shipped name or a workload. The browser
     writes ``selected`` (index of a configuration, -1 for none), ``x``, ``y`` (knobs of the map), ``statistic``
     (``best`` or ``median`` over the other knobs) and ``brush`` (drag along an axis: the lines outside fade). ``config``
-    follows ``selected``; a ``selection`` is told, and told of: it opens the configuration in other views.
+    follows ``selected``; a ``selection`` is synchronized in both directions, so that the configuration opens in other
+    views.
     """
 
     follows_at_once = True
@@ -73,7 +74,7 @@ class SpaceExplorer(View):
             setattr(self, name, value)
 
     def turn_to(self, choice: Choice) -> None:
-        """Mark the selected configuration; for another workload, turn to its landscape where one is known."""
+        """Mark the selected configuration; for another workload, switch to its landscape if one is known."""
         asked = choice.workload
         if self.landscape is None or self.landscape.workload.spec != asked.spec or self.error:
             self.show(self._given if self._given and self._given.workload.spec == asked.spec else asked)
@@ -84,7 +85,7 @@ class SpaceExplorer(View):
                 self.note = f"Marked is the best of this landscape. Best of all: {choice.config.key}, of another space."
 
     def show(self, landscape: Landscape | ConvWorkload | str | Path) -> None:
-        """Draw another landscape; what cannot be drawn is said in the view."""
+        """Draw another landscape; errors are shown in the view."""
         try:
             found = landscape if isinstance(landscape, Landscape) else landscape_named(landscape)
             points, effects = landscape_points(found), knob_effects(found)
@@ -114,7 +115,7 @@ class SpaceExplorer(View):
 
     @property
     def map(self) -> LandscapeMap:
-        """The chosen map. Raises InvalidInput for knobs that do not exist, or twice the same."""
+        """The chosen map. Raises InvalidInput for knobs that do not exist, or for the same knob twice."""
         if self.landscape is None:
             raise InvalidInput("nothing is shown yet: give a landscape")
         return landscape_map(self.landscape, self.x, self.y)
@@ -138,7 +139,7 @@ class SpaceExplorer(View):
         return str(proposal.value)
 
     def to_svg(self) -> str:
-        """Lines, the chosen map and the effects, as a picture that stands alone."""
+        """Lines, the chosen map and the effects, as a self-contained picture."""
         self.catch_up()
         if self.error or self.landscape is None:
             return sentence_svg(self.error or "no landscape yet")

@@ -24,15 +24,15 @@ HERE = Path(__file__).parent
 STOPS = (MASK, SHIFT, CUT, FIRST, COLUMN)
 FIRST_SHOWN = ("n1h6w16c4k8r3s3p1", "n1h6w16c4k8r3s3p1u2")
 SEED = 8
-"""Of a row whose first pixel is not zero, so that the first value is not the row's."""
+"""Seed of a row whose first pixel is not zero, so that the column's first value is not the row's."""
 
 
 class SparseIm2col(Revealer):
     """Steps through :class:`~subbyte.sparse.RowLowering`: mask, shift, popcount, first value, column.
 
-    ``source``: one or several records of :func:`subbyte.sparse.row_lowering`; without any a row of 16 pixels with
-    of the selected layer is shown. The browser writes ``step``, ``place`` (number of an offset) and ``variant``.
-    of the selected layer is shown. The browser writes ``step``, ``place`` (a number among the offsets) and ``variant``.
+    ``source``: one or several records of :func:`subbyte.sparse.row_lowering`; by default a row of 16 pixels with stride
+    1, and one with stride 2. Up and down arrow keys go to other s, with Shift to other r. With a ``selection`` a row of
+    the selected layer is shown. The browser writes ``step``, ``place`` (the index of an offset) and ``variant``.
     """
 
     _esm = script(*SCRIPTS, HERE / "view.js")

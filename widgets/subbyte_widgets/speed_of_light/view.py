@@ -53,7 +53,8 @@ class SpeedOfLight(View):
             self.error = str(problem)
 
     def show(self, records: Sequence[SpeedLimits], roofs: Roofline) -> None:
-        """Draw these layers, and all points of ``roofs``; the first layer is shown unless the present one is there."""
+        """Draw these layers, and all points of ``roofs``; the first layer is shown unless the current one is among
+        them."""
         self.records = {record.workload: record for record in records}
         with self.hold_sync():
             self.roof = roofline_svg(roofs)
@@ -63,7 +64,7 @@ class SpeedOfLight(View):
             self._say(None)
 
     def choose(self, record: SpeedLimits | ConvWorkload) -> None:
-        """Show a layer; it is added when it is not there yet."""
+        """Show a layer; it is added if it is not there yet."""
         if isinstance(record, ConvWorkload):
             record = speed_of_light(record, self.device)
         known = next((name for name, one in self.records.items() if one.spec == record.spec), None)
@@ -74,7 +75,7 @@ class SpeedOfLight(View):
         self._say(None)
 
     def turn_to(self, choice: Choice) -> None:
-        """Show the selected layer. Raises InvalidInput when no time of it was recorded."""
+        """Show the selected layer. Raises InvalidInput if no time of it was recorded."""
         self.choose(choice.workload)
 
     @traitlets.validate("layer")
@@ -89,7 +90,7 @@ class SpeedOfLight(View):
             self.alternative, self.error = self.records[self.layer].finding, ""
 
     def to_svg(self) -> str:
-        """The layer as a picture that stands alone."""
+        """The layer as a self-contained picture."""
         if self.error or self.layer not in self.records:
             return sentence_svg(self.error or "nothing to draw: no layer was given")
         shown = self.layers[self.layer]

@@ -11,7 +11,7 @@ from subbyte.sparse.maps import OVER, SpeedMap
 from subbyte_widgets._turned import panel_svg
 from subbyte_widgets.svg import element, text, title
 
-WIDTH, LEFT, TOP, SIDE = 760.0, 86.0, 62.0, 400.0
+WIDTH, LEFT, TOP, SIDE = 760.0, 86.0, 62.0, 352.0
 LEGEND = LEFT + SIDE + 34
 HEIGHT = TOP + SIDE + 56
 STEPS = (1.0, 1.25, 1.6, 2.2, 3.2, 5.0)
@@ -80,10 +80,11 @@ def _cells(drawing: Drawing, over: str, chosen: int) -> list[str]:
     for line in range(rows):
         for column, value in enumerate(grid[rows - 1 - line]):
             number = line * len(grid[0]) + column
+            over_x, over_y = column < len(grid[0]) - 1, line < rows - 1  # under the next, or the ground shows between
             on = number == chosen
             box = element("rect", class_=f"cell h{colour(value)}" + (" on over" if on else ""), data_item=number,
-                          x=round(LEFT + column * wide, 1), y=round(TOP + line * high, 1), width=round(wide, 1),
-                          height=round(high, 1))  # fmt: skip
+                          x=round(LEFT + column * wide, 1), y=round(TOP + line * high, 1),
+                          width=round(wide + over_x, 1), height=round(high + over_y, 1))  # fmt: skip
             (marked if on else drawn).append(box)
     return drawn + marked
 

@@ -32,13 +32,12 @@ MOST = 32
 
 
 class SpeedSurface(Picker):
-    """Draws a :class:`~subbyte.sparse.SpeedMap`: speed-ups by both densities, contours, layers,
-    break-even lines.
+    """Draws a :class:`~subbyte.sparse.SpeedMap`: speed-ups by both densities, contours, layers, break-even lines.
 
     ``source``: a record of :func:`subbyte.sparse.speed_map` or of :func:`subbyte.sparse.surface`, or the name of a
-    layer. A click or the arrow keys choose a pair of densities, Escape none. With a ``selection`` the surface is that
-    of the selected layer. The browser writes ``chosen``, a number
-    along the weights with the densest activations first, and ``variant``.
+    layer. A click or the arrow keys choose a pair of densities, Escape deselects it. With a ``selection`` the surface
+    is that of the selected layer. The browser writes ``chosen``, an index along the weights with the densest
+    activations first, and ``variant``.
     """
 
     _esm = script(*SCRIPTS, HERE / "view.js")
@@ -58,7 +57,7 @@ class SpeedSurface(Picker):
             refuse_outside(self, chosen)
 
     def show(self, source: SpeedMap | Surface | str) -> None:
-        """Draw another surface; what cannot be drawn is said in the view."""
+        """Draw another surface; errors are shown in the view."""
         try:
             expect(self, source, (str, SpeedMap, Surface), "give a layer, or what sparse.speed_map or surface gives")
             record = source if isinstance(source, SpeedMap) else speed_map(source)

@@ -1,4 +1,4 @@
-"""The path of a byte: how a warp of a warpgroup turns sums into packed words, without asking other lanes."""
+"""The path of a byte: how a warp of a warpgroup turns sums into packed words without exchanging data between lanes."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ IDLE = "Values stay in their lanes: nothing here touches memory."
 class StorePath(Stepper):
     """Draws :class:`~subbyte.technique.packed_stores.PackedStores` of one warp, step by step from sums to packed words.
 
-    ``warp``: 0 to 3, or a record. Point at a byte to follow it, with its values; a click keeps following, up and down
-    arrow keys go to other channels, with Shift to other images, p to the other pixel. The browser writes ``step``, the
-    panel that is reached, and ``follow``, an index into the record's bytes (-1 for none).
+    ``warp``: 0 to 3, or a record. Point at a byte to follow it, with its values; a click keeps following it. Up and
+    down arrow keys go to other channels, with Shift to other images; p goes to the other pixel. The browser writes
+    ``step``, the panel that is reached, and ``follow``, an index into the record's bytes (-1 for none).
     """
 
     _esm = script(CODE, *PLAYER, HERE / "view.js")
@@ -55,12 +55,12 @@ class StorePath(Stepper):
             refuse_outside(self, {name: options[name] for name in ("follow", "step") if name in options})
 
     def turn_to(self, choice: Choice) -> None:
-        """Draw the way of the selected kernel, where it packs in this one."""
+        """Draw the path in the selected kernel, if it packs in this way."""
         warp = self.record.warp if self.record else 0
         self.show(explained(PackedStores, choice.workload, choice.config, choice.arch, warp=warp))
 
     def show(self, warp: int | PackedStores) -> None:
-        """Draw another warp; what cannot be drawn is said in the view."""
+        """Draw another warp; errors are shown in the view."""
         try:
             record = packed_stores(warp) if isinstance(warp, int) else warp
             expect(self, record, PackedStores, "give a warp, 0 to 3, or a record of subbyte.technique.packed_stores")
@@ -80,7 +80,7 @@ class StorePath(Stepper):
         return {
             "svg": stores_svg(record), "sentences": self.sentences, "says": SAYS, "steps": STEPS, "veils": VEILS,
             "moves": moves(record), "pixels": [byte.pixel for byte in record.bytes],
-            # Lanes act at once: only the loading lanes come one after the other, for the eye.
+            # Lanes act at the same time: only the loading lanes are shown one by one, so that the eye can follow.
             "lags": [[byte.reader / 8 if step == 3 else 0 for byte in record.bytes] for step in range(len(STEPS))],
             "values": [values_in_words(record, self.numbers, index) for index in indices],
             "code": example_data(listing("stores"), "the tile that every such kernel stores", IDLE),
@@ -103,7 +103,7 @@ class StorePath(Stepper):
             self.alternative = f"{self.record.title()}. {way}".strip()
 
     def to_svg(self) -> str:
-        """The picture with the chosen byte and its values, standing alone."""
+        """The picture with the chosen byte and its values, self-contained."""
         self.catch_up()
         if self.error or self.record is None:
             return sentence_svg(self.error or "nothing to draw yet")

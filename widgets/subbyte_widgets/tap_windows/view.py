@@ -1,4 +1,4 @@
-"""The windows of the taps: where each tap of a convolution begins in shared memory, and its descriptor taken apart."""
+"""The windows of the taps: where each tap of a convolution starts in shared memory, and its descriptor decoded."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ HERE = Path(__file__).parent
 class TapWindows(Stepper):
     """Draws :class:`~subbyte.technique.taps.TapAddresses`, tap by tap; play, click a tap or use the arrow keys.
 
-    ``source``: a record, or a workload (a name, a spec or a ConvWorkload) whose estimated configuration is drawn; None
-    is the selected kernel. Boxes are pixels (8 images x 32 channels), dashed ones zeros; the coloured window is what
-    one instruction reads. The browser writes ``tap``, an index into the record's taps.
+    ``source``: a record, or a workload (a name, a spec or a ConvWorkload) whose estimated configuration is drawn; the
+    default is the selected kernel. Boxes are pixels (8 images x 32 channels), dashed ones zeros; the coloured window is
+    what one instruction reads. The browser writes ``tap``, an index into the record's taps.
     """
 
     _esm = script(CODE, *PLAYER, HERE / "view.js")
@@ -51,7 +51,7 @@ class TapWindows(Stepper):
         self.show(explained(TapAddresses, choice.workload, choice.config, choice.arch))
 
     def show(self, source: TapAddresses | ConvWorkload | str) -> None:
-        """Draw other taps; what cannot be drawn is said in the view."""
+        """Draw other taps; errors are shown in the view."""
         try:
             if isinstance(source, str | ConvWorkload):
                 source = tap_addresses(source)
@@ -76,7 +76,7 @@ class TapWindows(Stepper):
 
     @property
     def details(self) -> list[str]:
-        """Each tap taken apart."""
+        """Each tap in detail."""
         return list(self.data.get("details", ()))
 
     @property
@@ -95,7 +95,7 @@ class TapWindows(Stepper):
             self.alternative = in_words(self.record, self.tap)
 
     def to_svg(self) -> str:
-        """All taps and the chosen one taken apart, as a picture that stands alone."""
+        """All taps and the chosen one in detail, as a self-contained picture."""
         self.catch_up()
         if self.error or self.record is None:
             return sentence_svg(self.error or "nothing to draw yet")
@@ -103,7 +103,7 @@ class TapWindows(Stepper):
 
 
 def _code(record: TapAddresses) -> dict[str, Any]:
-    """Lines of the kernel that is drawn where they are recorded, else of the recorded one, which the view says."""
+    """Lines of the kernel that is drawn if they are recorded, else of the recorded kernel, which the view says."""
     if (record.workload, record.config) == EXAMPLES["taps"][:2]:
         return code_data(listing("taps"))
     return example_data(listing("taps"), f"{record.workload} {record.config}")

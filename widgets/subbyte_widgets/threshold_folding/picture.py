@@ -18,6 +18,8 @@ MOST_LEVELS = 15
 DEVIATIONS = 3.0
 """Of the sums to either side of their mean."""
 COLOURS = 4
+CHARACTER = 7.0
+"""Pixels of a letter."""
 FEW = 5
 """Thresholds that a sentence names."""
 
@@ -138,7 +140,8 @@ def _levels(record: Folding) -> list[str]:
         level = record.levels[number]
         if not crowded or place % 2 == 0:
             words = f"below {level:,}" if record.flip else f"from {level:,}"
-            drawn.append(text(at(record, level), BOTTOM + 16 + 14 * (place % 2) * (not crowded), words, "m"))
+            x = min(at(record, level), WIDTH - CHARACTER * len(words) / 2)
+            drawn.append(text(x, BOTTOM + 16 + 14 * (place % 2) * (not crowded), words, "m"))
     return drawn
 
 
@@ -158,8 +161,9 @@ def _codes(record: Folding) -> list[str]:
         class_ = f"value v{one.code % COLOURS}"
         drawn.append(element("rect", class_=class_, x=x, y=y, width=max(wide, 0.5), height=CODES_LOW + 8 - y,
                              data_value=one.value))  # fmt: skip
-        if wide > 44 + 8 * bits:
-            drawn.append(text(x + wide / 2, CODES_LOW + 3, f"{one.value}: code {one.code:0{bits}b}", "m v"))
+        words = f"{one.value}: code {one.code:0{bits}b}"
+        if wide > CHARACTER * len(words):
+            drawn.append(text(x + wide / 2, CODES_LOW + 3, words, "m v"))
         elif wide > 16:
             drawn.append(text(x + wide / 2, CODES_LOW + 3, one.value, "m v"))
     return drawn

@@ -23,12 +23,12 @@ MOST = 101
 
 
 class ThresholdFolding(Turner):
-    """Draws :class:`~subbyte.technique.folding.Folding` for one gamma after the other; the slider goes through 0.
+    """Draws :class:`~subbyte.technique.folding.Folding` for one gamma after another; the slider passes through 0.
 
     ``source``: a workload whose output has few bits (a name, a spec or a ConvWorkload), or records of
-    :func:`~subbyte.technique.folding.folding`, in the order of the slider. ``gammas`` and the other numbers of a batch
-    normalization (``beta``, ``mean``, ``variance``, ``eps``, ``step``) are those of a workload's channel. The browser
-    writes ``chosen``, the number of the picture.
+    :func:`~subbyte.technique.folding.folding`, in the order of the slider. ``gammas`` and the other parameters of a
+    batch normalization (``beta``, ``mean``, ``variance``, ``eps``, ``step``) are those of a channel of the workload.
+    The browser writes ``chosen``, the index of the picture.
     """
 
     _esm = script(*SCRIPTS, HERE / "view.js")
@@ -49,7 +49,7 @@ class ThresholdFolding(Turner):
             refuse_outside(self, chosen)
 
     def show(self, source: ConvWorkload | str | Sequence[Folding]) -> None:
-        """Draw another channel; what cannot be drawn is said in the view."""
+        """Draw another channel; errors are shown in the view."""
         try:
             if isinstance(source, (str, ConvWorkload)):
                 records = [folding(source, gamma=gamma, **self.normalization) for gamma in self.gammas]

@@ -1,4 +1,4 @@
-"""What loading a tile costs by the distance of its rows."""
+"""The cost of loading a tile, by row stride."""
 
 from subbyte_widgets.tile_strides.view import TileStrides
 

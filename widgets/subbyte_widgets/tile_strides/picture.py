@@ -9,9 +9,9 @@ from subbyte_widgets._turned import Page, panel_svg
 from subbyte_widgets.svg import INK, OKABE_ITO, element, text
 
 WIDTH, LEFT = 760.0, 24.0
-BANK, ROW = 12.5, 16.0
+BANK, ROW = 12.5, 14.0
 LINES_X, SECTOR_WIDE, MOST_LINES = 532.0, 46.0, 8
-TILE_HIGH = 196.0
+TILE_HIGH = 178.0
 PIECE = "fsb and nb8: the tile in one piece"
 
 
@@ -50,10 +50,10 @@ def strides_svg(record: Strides, chosen: int) -> str:
         text(LEFT, 22, "A tile of 8 rows x 128 bits in memory", "h"),
         *_tile(load, 42, f"plain layout, {load.distance:,} bits from row to row"),
         *_tile(record.blocks[0], 42 + TILE_HIGH, PIECE),
-        *_costs(record, chosen, 52 + 2 * TILE_HIGH),
+        *_costs(record, chosen, 48 + 2 * TILE_HIGH),
     ]
     label = "Leading dimensions: left and right arrow keys choose one"
-    return panel_svg(content, (WIDTH, 142 + 2 * TILE_HIGH), "sb-strides-svg", label)
+    return panel_svg(content, (WIDTH, 134 + 2 * TILE_HIGH), "sb-strides-svg", label)
 
 
 def _tile(load: TileLoad, y: float, what: str) -> list[str]:
@@ -65,7 +65,7 @@ def _tile(load: TileLoad, y: float, what: str) -> list[str]:
     top = y + 36
     for row, banks in enumerate(load.banks):
         line = top + row * ROW
-        drawn.append(text(LEFT + 46, line + 12, f"row {row}", "s e"))
+        drawn.append(text(LEFT + 46, line + 10.5, f"row {row}", "s e"))
         drawn.append(_box("free", LEFT + 52, line, BANKS * BANK))
         drawn += [
             _box(_colour(row), LEFT + 52 + bank * BANK, line, BANK - 1, data_bank=bank, data_row=row) for bank in banks
@@ -85,7 +85,7 @@ def _lines(load: TileLoad, top: float) -> list[str]:
     drawn = []
     for place, line in enumerate(load.lines[:MOST_LINES]):
         y = top + place * ROW
-        drawn.append(text(LINES_X - 6, y + 12, f"line {line}", "s e"))
+        drawn.append(text(LINES_X - 6, y + 10.5, f"line {line}", "s e"))
         for part in range(LINE // SECTOR):
             touched = line * LINE // SECTOR + part in load.sectors
             drawn.append(
@@ -96,7 +96,7 @@ def _lines(load: TileLoad, top: float) -> list[str]:
                 x = LINES_X + address % LINE / SECTOR * SECTOR_WIDE
                 wide = PIECE_BYTES / SECTOR * SECTOR_WIDE - 2
                 drawn.append(_box(_colour(row), x, y, wide))
-                drawn.append(text(x + wide / 2, y + 11.5, row, f"m i{int(INK[row % 6] != '#ffffff')}"))
+                drawn.append(text(x + wide / 2, y + 10.5, row, f"m i{int(INK[row % 6] != '#ffffff')}"))
     return drawn
 
 

@@ -1,4 +1,4 @@
-"""The tile strides: what loading a tile of one-bit operands costs, by the distance of its rows."""
+"""The tile strides: the cost of loading a tile of one-bit operands, by row stride."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from subbyte_widgets.tile_strides.picture import pages
 
 HERE = Path(__file__).parent
 MOST = 8
-"""Leading dimensions beside each other."""
+"""Most leading dimensions shown beside each other."""
 
 
 class TileStrides(Turner):
     """Draws :class:`~subbyte.technique.strides.Strides`: banks, sectors and lines of a tile, by its leading dimension.
 
-    ``source``: a record, or up to 8 leading dimensions in bits (multiples of 128). Rows have a colour each, a number in
-    global memory. The slider or the arrow keys choose a leading dimension. The browser writes ``chosen``.
+    ``source``: a record, or up to 8 leading dimensions in bits (multiples of 128). Each row has a colour, and in global
+    memory a number. The slider or the arrow keys choose a leading dimension. The browser writes ``chosen``.
     """
 
     _esm = script(*SCRIPTS, HERE / "view.js")
@@ -38,7 +38,7 @@ class TileStrides(Turner):
             refuse_outside(self, chosen)
 
     def show(self, source: Sequence[int] | Strides) -> None:
-        """Draw other loads; what cannot be drawn is said in the view."""
+        """Draw other loads; errors are shown in the view."""
         try:
             record = source if isinstance(source, Strides) else strides(source)
         except SubbyteError as problem:

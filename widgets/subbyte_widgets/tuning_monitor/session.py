@@ -1,4 +1,4 @@
-"""Studies side by side under one Pause and one Stop, and updates that are few however many trials there are."""
+"""Studies side by side with one Pause and one Stop button, and few updates however many trials there are."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Session:
         threading.Thread(target=self._await_end, name="subbyte-monitor", daemon=True).start()
 
     def control(self, paused: bool, stopping: bool) -> None:
-        """Let no trial begin, let them go on, or end all studies."""
+        """Prevent trials from starting, let them continue, or end all studies."""
         self._stopping = stopping
         for handle in self._handles if stopping else ():
             handle.stop()
@@ -70,9 +70,10 @@ class Session:
             self._going.set()
 
     def wait(self, timeout: float | None) -> tuple[StudyRecord, ...]:
-        """Block until all ended, or ``timeout`` seconds passed; their records so far. Ctrl-C stops them all.
+        """Block until all have ended, or ``timeout`` seconds have passed; returns their records so far. Ctrl-C stops
+        them all.
 
-        Raises what a study raised, and InvalidInput when none was started.
+        Raises what a study raised, and InvalidInput if none was started.
         """
         if not self._handles:
             raise InvalidInput("nothing was started here: use TuningMonitor.start(studies, runner)")

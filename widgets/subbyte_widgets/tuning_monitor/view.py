@@ -1,4 +1,4 @@
-"""The tuning monitor: one or several studies while they run, what is tried, why, and what came of it."""
+"""The tuning monitor: one or several studies while they run: what is tried, why, and with what result."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ Source = Study | StudyRecord
 class TuningMonitor(Stoppable, View):
     """Draws studies while they run, or finished ones: ``TuningMonitor.start(study, runner, trials=200)``.
 
-    The browser writes ``shown`` (the study whose trials are drawn), ``selected`` (the place of the visited trial in it,
-    -1 for none), ``paused`` and ``stop_requested``. Every change of the selection sets ``config``, the configuration of
-    that trial as a dict (empty for none): a ``selection`` is told of it, so that the trial opens in all other views.
-    A finished search is set aside while another layer is selected; one that runs stays in sight.
+    The browser writes ``shown`` (the study whose trials are drawn), ``selected`` (the index of the current trial in it,
+    -1 for none), ``paused`` and ``stop_requested``. Every change of ``selected`` sets ``config``, the configuration of
+    that trial as a dict (empty for none), and updates the ``selection``, so that the trial opens in all other views. A
+    finished search is set aside while another layer is selected; a running one stays visible.
     """
 
     follows_at_once = True
     _choice: Choice | None = None
     aside = ""
-    """The selected layer while the searches of others are set aside for it."""
+    """The selected layer while other layers' searches are set aside for it."""
     _esm = script(HERE / "panels.js", HERE / "view.js")
     _css = HERE / "view.css"
     _state_in_page = ("title", "status", "studies", "total", "shown", "selected", "running", "paused", "stop_requested")
@@ -68,9 +68,9 @@ class TuningMonitor(Stoppable, View):
     def start(
         cls, studies: Study | Sequence[Study], runner: Runner, trials: int | None = None, **options: Any
     ) -> TuningMonitor:
-        """Start the studies side by side, a thread each (:meth:`Study.start` takes ``options``), and watch them.
-        They share ``runner``: several at once are for one that looks results up, a GPU measures one thing at a time.
-        """
+        """Start the studies side by side, one thread each (:meth:`Study.start` takes ``options``), and watch them. They
+        share ``runner``: run several at once only with one that looks results up, since a GPU measures one thing at a
+        time."""
         several = [studies] if isinstance(studies, Study) else list(studies)
         asked = max((study.allowed_trials(trials) or 0 for study in several), default=0)
         view = cls(several, total=asked, running=True)
@@ -79,7 +79,7 @@ class TuningMonitor(Stoppable, View):
         return view
 
     def on_trial(self, study: Study, _trial: object, _result: object) -> None:
-        """A callback for :meth:`Study.run`, of any number of studies: shows them as they are now, or very soon."""
+        """A callback for :meth:`Study.run`, for any number of studies: shows their state, at most slightly delayed."""
         if all(known is not study for known in self.sources):
             self.sources.append(study)
         self._updates.request(sum(len(state["numbers"]) for state in self.studies))
@@ -91,16 +91,16 @@ class TuningMonitor(Stoppable, View):
                 setattr(self, name, value)
 
     def wait(self, timeout: float | None = None) -> tuple[StudyRecord, ...]:
-        """Block until all studies ended and are shown, or ``timeout`` seconds passed; Ctrl-C stops them.
+        """Block until all studies have ended and are shown, or ``timeout`` seconds have passed; Ctrl-C stops them.
 
-        Returns their records so far; raises what a study raised, and InvalidInput when none was started.
+        Returns their records so far; raises what a study raised, and InvalidInput if none was started.
         """
         records = self.session.wait(timeout)
         self.save_picture()
         return records
 
     def to_svg(self) -> str:
-        """The studies as they are now, as a picture that stands alone."""
+        """The current studies as a self-contained picture."""
         self.catch_up()
         drawn = monitor_svg(self.studies, self.shown, self.total, self.title, self.error or self.status, self.selected)
         return standalone(drawn, HERE / "view.css")
@@ -132,7 +132,7 @@ class TuningMonitor(Stoppable, View):
         self.write_selection(**shown, trial=self.selected)
 
     def turn_to(self, choice: Choice) -> None:
-        """Visit the selected trial, or the one that tried the selected configuration."""
+        """Go to the selected trial, or to the one that tried the selected configuration."""
         chosen, self._choice, before = self.selection, choice, self._choice
         if chosen is None or not self.sources:
             return

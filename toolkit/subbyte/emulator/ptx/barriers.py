@@ -36,10 +36,10 @@ EMITTERS: Emitters = (
     (r"barrier\.cluster\.wait(\.acquire)?(\.aligned)?$", call("emulator::cluster_wait({n});")),
     (r"fence\.proxy\.async(\.global|\.shared::(cta|cluster))?$", _fence_proxy),
     (r"fence\.mbarrier_init\.release\.cluster$", call("emulator::fence_mbarrier_init({n});")),
-    # Between threads the clocks of barriers and mbarriers say what is ordered; these add nothing to it.
+    # The vector clocks of barriers and mbarriers define the order between threads; fences add nothing to it.
     (r"(fence\.(sc|acq_rel|acquire|release)[\w.:]*|membar\.(cta|gl|sys))$", call("emulator::step();")),
     (r"setmaxnreg\.(inc|dec)\.sync\.aligned\.u32$", _registers),
-    # One grid runs at a time: what came before has ended. A kernel that may overlap it must wait all the same.
+    # One grid runs at a time: the previous one has ended. A kernel that may overlap it must wait all the same.
     (r"griddepcontrol\.wait$", call("emulator::dependency_wait();")),
     (r"griddepcontrol\.launch_dependents$", call("emulator::step();")),
 )

@@ -10,7 +10,7 @@ from subbyte.errors import Unsupported
 Number = Callable[[str], int]
 """Gives an instruction its number in the trace."""
 Emit = Callable[[str, list[str], Number], str]
-"""The C++ statements of one instruction: from its opcode, its operands and the numbering."""
+"""The C++ statements of one instruction, from its opcode, its operands and the numbering."""
 Emitters = tuple[tuple[str, Emit], ...]
 
 _SPECIAL = {"%cluster_ctarank": 0, "%cluster_nctarank": 1, "%laneid": 2, "%warpid": 3}
@@ -36,7 +36,8 @@ def members(text: str) -> list[str]:
 
 
 def address(opcode: str, text: str) -> str:
-    """A memory operand ``[a+8]`` as a pointer; ``shared::cluster`` in the opcode lets it point into another block."""
+    """A memory operand ``[a+8]`` as a pointer; with ``shared::cluster`` in the opcode, it may point into another
+    block."""
     base, _, offset = text.strip("[] ").partition("+")
     place = "of_cluster" if "shared::cluster" in opcode else "generic"
     pointer = f"emulator::{place}({value(base.strip())})"
@@ -44,7 +45,7 @@ def address(opcode: str, text: str) -> str:
 
 
 def shared_offset(text: str) -> str:
-    """A shared memory operand as a byte in the shared window."""
+    """A shared memory operand as a byte offset in the shared window."""
     base, _, offset = text.strip("[] ").partition("+")
     return f"uint32_t({value(base.strip())}){'+' + offset.strip() if offset else ''}"
 
@@ -60,7 +61,7 @@ def flag(condition: object) -> str:
 
 
 def call(template: str) -> Emit:
-    """An emitter that fills ``{0}``, ``{1}``, ... with the operands and ``{n}`` with the instruction's number."""
+    """An emitter that substitutes the operands for ``{0}``, ``{1}``, ... and the instruction's number for ``{n}``."""
 
     def emit(opcode: str, operands: list[str], number: Number) -> str:
         return template.format(*[value(text) for text in operands], n=number(opcode) if "{n}" in template else 0)

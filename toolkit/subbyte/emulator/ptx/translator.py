@@ -19,22 +19,22 @@ _EMITTERS: Emitters = (
 
 
 class PtxTranslator:
-    """Translates asm statements and numbers the distinct instructions it met (``instructions``)."""
+    """Translates asm statements and numbers the distinct instructions it has seen (``instructions``)."""
 
     def __init__(self) -> None:
-        """Start with the instructions that CUDA intrinsics stand for."""
+        """Start with the instructions that CUDA intrinsics compile to."""
         self.instructions: list[str] = list(FIXED_INSTRUCTIONS)
         self._statements = 0
 
     def statement(self, asm: AsmStatement) -> str:
         """C++ block with the effect of ``asm``; inputs are read first and outputs written last, as in hardware.
 
-        The registers of a wgmma are passed on as they are: it uses them later.
+        The registers of a wgmma are passed by reference: it uses them later.
         """
         self._statements += 1
         instructions = _instructions(asm.ptx)
         if not instructions:
-            return "{}"  # keeps the compiler from moving code, and reads nothing
+            return "{}"  # a compiler barrier, which reads nothing
         in_place = {number for text in instructions for number in wgmma.registers_of(text)}
         before, after = [], []
         for number, operand in enumerate(asm.operands):

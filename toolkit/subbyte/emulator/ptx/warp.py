@@ -14,7 +14,7 @@ _SHAPES = {(8, 16, 8), (16, 16, 8), (16, 32, 8), (8, 32, 4), (16, 32, 4), (16, 6
     (8, 128, 1), (16, 128, 1), (16, 256, 1)
 }  # fmt: skip
 _SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32"
-"""Of the 2:4 instructions the one with the most products; metadata ascends."""
+"""The 2:4 instruction with the most products; its metadata must be in ascending order."""
 _SHUFFLE_MODES = {"bfly": "shuffle_bfly", "idx": "shuffle_idx", "down": "shuffle_down", "up": "shuffle_up"}
 
 

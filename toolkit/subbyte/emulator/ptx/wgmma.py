@@ -12,11 +12,11 @@ _MULTIPLY = re.compile(
     r"wgmma\.mma_async(\.sp)?\.sync\.aligned\.m64n(\d+)k(\d+)\.s32\.([su]8|b1)\.([su]8|b1)(\.and\.popc)?$"
 )
 COLUMNS = (8, 16, 24, *range(32, 257, 16))
-"""N of the integer and one-bit instructions (PTX ISA, table "Matrix Shape" of wgmma)."""
+"""Values of N for the integer and one-bit instructions (PTX ISA, table "Matrix Shape" of wgmma)."""
 
 
 def registers_of(text: str) -> list[int]:
-    """Numbers of the asm operands that a wgmma uses as registers: accumulators, A, and metadata of a sparse one."""
+    """Numbers of the asm operands that a wgmma uses as registers: accumulators, A, and the metadata of a sparse one."""
     if not text.startswith("wgmma.mma_async"):
         return []
     opcode, _, rest = text.partition(" ")

@@ -1,4 +1,4 @@
-"""How to schedule the kernel on one-bit warpgroup products."""
+"""The schedule of a kernel on one-bit warpgroup products."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from subbyte.spaces.configuration import Configuration, configuration
 from subbyte.spaces.knob import flag, knob, whole
 
 PLAIN, PAIRS = "nhwcnc", "nb8r"
-"""Layouts: 128 channels of a pixel in a block, or 64 channels of a pixel and of the one below it."""
+"""Layouts: a block holds 128 channels of a pixel, or 64 channels of a pixel and of the one below it."""
 
 
 @configuration

@@ -1,8 +1,8 @@
-"""How long a kernel takes, roughly: what its blocks multiply, compare and load.
+"""A rough estimate of a kernel's time: what its blocks multiply, compare and load.
 
 The coefficients are a least-squares fit to the 214 kernels of ``benchmarks/results/bits/first-h200-2026-11-23.json``.
-Products and integer instructions add up: beside a one-bit wgmma, whose counts go through the registers every 30 to 70
-cycles, other warps issue little.
+Times of products and integer instructions add up: while a one-bit wgmma runs, whose counts go through the registers
+every 30 to 70 cycles, other warps issue little.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from subbyte.workload.conv import ceil_div
 
 MULTIPROCESSORS = 132
 START_CYCLES = 3121.0
-"""From one launch to the next, beside what is below."""
+"""Fixed cycles of a launch."""
 TURN_CYCLES = 1873.0
-"""Of each further block of a multiprocessor."""
+"""Cycles of each further block on a multiprocessor."""
 PRODUCTS, ISSUE = 1.10, 0.89
-"""Of all tiles of a block: cycles per cycle of the Tensor Cores, and per integer instruction."""
+"""For all tiles of a block: cycles per Tensor Core cycle, and per integer instruction."""
 PRODUCTS_ALONE, ISSUE_ALONE = 1.24, 0.52
-"""The same of a warpgroup that nobody delays, which waits for its own products."""
+"""The same for an undisturbed warpgroup, which waits for its own products."""
 LOAD = 0.00077
-"""Cycles per byte that is loaded."""
+"""Cycles per byte loaded."""
 LATENCY = 120
 """Cycles from the last instruction of a tile to its counts."""
 PER_TILE, PER_FURTHER_TILE = 100, 40
-"""Integer instructions beside those of each sum, of the first tile of a turn and of each below it."""
+"""Integer instructions besides those for each sum, for the first tile of a turn and for each tile below it."""
 LINE = 3.5
-"""Integer instructions of a sum whose code one multiplication gives."""
+"""Integer instructions per sum whose code comes from one multiplication."""
 FEATURES = ("estimate", "multiply", "compare", "load", "waves", "consumers", "shared")
 
 
 def instruction_cycles(n: int) -> float:
-    """Of a one-bit wgmma with both operands in shared memory (measured on an H200)."""
+    """Cycles of a one-bit wgmma with both operands in shared memory (measured on an H200)."""
     return max(n / 2, 16 + n / 4)
 
 
@@ -42,7 +42,7 @@ def _turns(plan: BitsPlan) -> int:
 
 
 def _instructions(plan: BitsPlan) -> float:
-    """Integer instructions of a warp for a tile."""
+    """Integer instructions of a warp per tile."""
     each = plan.sets * plan.weight_planes * (1.0 if plan.paired else 2.0)
     each += LINE if plan.by_line else plan.thresholds * (1.0 if plan.paired else 2.2)
     doubled = plan.sums * (plan.planes - 1) if plan.config.doubled else 0
@@ -51,12 +51,12 @@ def _instructions(plan: BitsPlan) -> float:
 
 
 def _products(plan: BitsPlan) -> float:
-    """Tensor Core cycles of a tile."""
+    """Tensor Core cycles per tile."""
     return plan.steps * plan.planes * instruction_cycles(plan.n)
 
 
 def estimated_cycles(plan: BitsPlan) -> float:
-    """A rough count of cycles."""
+    """A rough cycle count."""
     products, issue = _products(plan), _instructions(plan)
     together = plan.tiles * (PRODUCTS * products + ISSUE * issue)
     waits = LATENCY * (plan.planes if plan.config.doubled else 1) / plan.config.turn_rows
@@ -66,7 +66,7 @@ def estimated_cycles(plan: BitsPlan) -> float:
 
 
 def feature_row(plan: BitsPlan) -> list[float]:
-    """What a cost model sees."""
+    """The features of a plan for a cost model."""
     found = [
         estimated_cycles(plan), plan.tiles * _products(plan), plan.tiles * _instructions(plan),
         plan.weight_bytes + plan.rows_bytes, _turns(plan), plan.config.consumers, plan.shared_bytes,

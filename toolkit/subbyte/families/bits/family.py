@@ -1,4 +1,4 @@
-"""The family of kernels on one-bit products of warpgroups."""
+"""The family of kernels on one-bit warpgroup products."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class BitsFamily(Family):
     fuses = True
 
     def changed(self, config: Configuration, values: Mapping[str, object]) -> Configuration:
-        """A configuration with some fields replaced; of the kind that has them, where it is another one. Raises
+        """A configuration with some fields replaced; it changes its kind if only the other kind has the fields. Raises
         InvalidInput."""
         if not set(values) <= set(config.rows):
             others = (kind for kind in self.configurations if set(values) <= set(kind.rows))
@@ -76,7 +76,7 @@ class BitsFamily(Family):
         return why_not(cast(BitsPlan, plan))
 
     def hopeless(self, workload: ConvWorkload, arch: Arch) -> str | None:
-        """Why no configuration can be built, whatever it is; None when some may."""
+        """Why no configuration at all can be built; None when some may."""
         return hopeless(workload, arch)
 
     def covers(self, workload: ConvWorkload, arch: Arch) -> str | None:
@@ -90,7 +90,7 @@ class BitsFamily(Family):
         return space.check(0) or "no configuration of the bits family fits"
 
     def kind_of(self, workload: ConvWorkload, arch: Arch) -> str:
-        """That of the kernel estimated fastest: a ring's for deep matrix products."""
+        """The kind of the kernel with the best estimate: a ring for deep matrix products."""
         if ring_space(self, workload, arch, {}).hopeless:
             return KIND
         return RING if isinstance(next(iter(_candidates(workload, arch)), None), RingConfig) else KIND
@@ -122,12 +122,12 @@ class BitsFamily(Family):
         return held_fields(fixed)
 
     def candidates(self, workload: ConvWorkload, arch: Arch) -> Iterable[Configuration]:
-        """The configurations of the space, the one estimated fastest first; behind them those that read plain words and
-        write pairs of rows, for a next layer that reads them."""
+        """The configurations of the space, best estimate first; after them those that read plain words and
+        write pairs of rows, for a next layer that reads pairs."""
         return _candidates(workload, arch)
 
     def estimate(self, plan: Plan) -> float:
-        """A rough count of cycles."""
+        """A rough cycle count."""
         return _estimate(cast(BitsPlan, plan))
 
     def feature_row(self, plan: Plan) -> list[float]:
@@ -137,7 +137,7 @@ class BitsFamily(Family):
         return feature_row(cast(BitsPlan, plan))
 
     def made_up_share(self, workload: ConvWorkload, config: Configuration) -> float:
-        """By the estimate."""
+        """Derived from the estimate."""
         plan = plan_of(workload, cast(BitsConfig, config), arch_named("sm_90a"))
         return min(0.9, 1000.0 / _estimate(plan))
 
@@ -151,7 +151,7 @@ class BitsFamily(Family):
 
     @property
     def sources(self) -> tuple[Path, ...]:
-        """What decides the generated text."""
+        """The sources that determine the generated text."""
         numerics = (_HERE.parents[1] / "numerics" / f"{name}.py" for name in ("bit_products", "fusion"))
         return (
             _HERE / "emit",
@@ -166,12 +166,12 @@ class BitsFamily(Family):
         return None if plan is None else weight_words(plan, w)
 
     def threshold_words(self, form: str, w: NDArray[np.int8], thresholds: Thresholds) -> NDArray[np.int32] | None:
-        """What sums of these weights are compared with; None for a form of another family."""
+        """The thresholds to compare sums of these weights with; None for a layout of another family."""
         plan = _plan_of_form(form)
         return None if plan is None else threshold_words(plan, w, thresholds)
 
     def refused(self, cubin: bytes, log: str, local_bytes: int) -> str | None:
-        """Kernels whose counts do not fit the registers."""
+        """Rejects kernels whose counts do not fit the registers."""
         return spilled(local_bytes, "counts")
 
     @property
@@ -182,7 +182,7 @@ class BitsFamily(Family):
         return TOPICS
 
     def export(self, plan: Plan) -> ExportParts:
-        """What a C header of the kernel needs. Raises Unsupported for fused outputs and activations that are bytes."""
+        """What a C header of the kernel needs. Raises Unsupported for fused outputs and byte activations."""
         return header_parts(cast(BitsPlan, plan))
 
 
@@ -204,7 +204,7 @@ def _candidates(workload: ConvWorkload, arch: Arch) -> tuple[Configuration, ...]
     rings = ring_space(BITS, workload, arch, {})
     spaces += [] if rings.hopeless else [rings]
     plans = [space.plan(index) for space in spaces for index in space.valid]
-    if not plans:  # sums can be had of types that have too many thresholds
+    if not plans:  # types with too many thresholds can still return raw sums
         every = (space.config(index) for space in spaces for index in range(len(space)))
         sums = (plan_of(workload, cast(BitsConfig, config), arch, SUMS) for config in every)
         plans = [plan for plan in sums if why_not(plan) is None]

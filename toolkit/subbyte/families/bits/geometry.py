@@ -1,5 +1,5 @@
-"""Sizes of a kernel on one-bit products: what an instruction reads, what stands behind the sums, what lies where in
-shared memory."""
+"""Sizes of a kernel on one-bit products: what an instruction reads, what follows the sums, and the layout of shared
+memory."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from subbyte.workload.conv import BATCH_GROUP, ceil_div
 from subbyte.workload.precision import SUMS
 
 COLUMNS = (8, 16, 24, *range(32, 257, 16))
-"""N of wgmma with integers (PTX ISA, wgmma.mma_async)."""
+"""Values of N for integer wgmma (PTX ISA, wgmma.mma_async)."""
 ONES = 8
-"""Columns of ones, of which each thread holds two."""
+"""Columns of ones; each thread holds two."""
 WORD_CHANNELS = 32
 WORKING_REGISTERS = 28
-"""Of a thread, beside counts and table."""
+"""Registers per thread, besides counts and table."""
 LINE_WORDS = 4
-"""Of a channel that a line gives the code: what is added, factor, offset, and one that fills up."""
+"""Words per channel whose code a line gives: addend, factor, offset, and one word of padding."""
 MOST_KEPT = 32
-"""Table entries in registers, at most."""
+"""The most table entries kept in registers."""
 
 
 @cache
 def _span(form: BitProducts, depth: int, divisor: int) -> tuple[int, int]:
-    """What ``depth`` products of one pair of values each contribute at least and at most, without constants."""
+    """The smallest and largest contribution of ``depth`` products per pair of values, without constants."""
     sums = [
         [sum(d for t, d in enumerate(code.weights) if bits >> t & 1) for bits in range(1 << len(code.weights))]
         for code in (form.weights, form.activations)
@@ -40,7 +40,7 @@ def _span(form: BitProducts, depth: int, divisor: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class BitsGeometry(BitsTiles):
-    """What follows from the workload, the schedule and the output."""
+    """Quantities derived from the workload, the schedule and the output."""
 
     # ---- the reduction --------------------------------------------------------------------------------------------
 
@@ -58,7 +58,7 @@ class BitsGeometry(BitsTiles):
 
     @property
     def steps(self) -> int:
-        """Instructions of a tile and a plane of activations: two pieces each."""
+        """Instructions per tile and plane of activations: two pieces each."""
         return ceil_div(self.tap_rows * self.view.s * self.channel_blocks, 2)
 
     @property
@@ -67,7 +67,7 @@ class BitsGeometry(BitsTiles):
         return self.window_rows if self.paired_rows else self.view.r
 
     def step(self, index: int) -> tuple[int, int]:
-        """Bytes to the first piece of a step, and from there to the second (0 where there is none: its weights are
+        """Bytes to the first piece of a step, and from there to the second (0 if there is none: its weights are
         zeros)."""
         first = self.pieces[2 * index]
         return first, self.pieces[2 * index + 1] - first if 2 * index + 1 < len(self.pieces) else 0
@@ -79,32 +79,32 @@ class BitsGeometry(BitsTiles):
 
     @property
     def n(self) -> int:
-        """N of the instruction, 0 where there is none so wide."""
+        """N of the instruction, 0 if none is wide enough."""
         return next((n for n in COLUMNS if n >= self.filter_columns + self.ones), 0)
 
     @property
     def ones(self) -> int:
-        """Columns of ones, which count the activations' bits where these are asked for."""
+        """Columns of ones, which count the activation bits if these are needed."""
         return ONES if self.form.per_pixel and not self.config.counted else 0
 
     @property
     def sums(self) -> int:
-        """Registers of a set of sums of a thread."""
+        """Registers per thread of a set of sums."""
         return self.n // 2
 
     @property
     def sets(self) -> int:
-        """Sets of sums that a thread holds."""
+        """Number of sets of sums that a thread holds."""
         return 1 if self.config.doubled else self.planes
 
     @property
     def counts(self) -> int:
-        """Registers of a thread for all counts of a turn."""
+        """Registers per thread for all counts of a turn."""
         return self.sums * self.sets * self.config.turn_rows
 
     def below(self, further: int) -> tuple[int, int]:
-        """Of the tile ``further`` rows below the first of a turn: bytes to its rows, and bytes to its variant of the
-        weights, which is known where turns begin with even rows."""
+        """For the tile ``further`` rows below the first of a turn: byte offset of its rows, and of its variant of the
+        weights, which is known if turns begin at even rows."""
         w = self.view
         if not self.paired_rows or self.config.turn_rows == 1:
             return further * w.stride * self.pitch * self.pixel_bytes, 0
@@ -114,25 +114,25 @@ class BitsGeometry(BitsTiles):
 
     @property
     def variant_bytes(self) -> int:
-        """Of a block's weights, in one variant."""
+        """Bytes of a block's weights in one variant."""
         return self.steps * 2 * self.n * PIECE_BYTES
 
     @property
     def weight_bytes(self) -> int:
-        """Of a block's weights."""
+        """Bytes of a block's weights."""
         return len(self.parities) * self.variant_bytes
 
     # ---- what is compared or added at the end -----------------------------------------------------------------------
 
     @property
     def words(self) -> int:
-        """Output words of 32 channels of a block, of a plane."""
+        """Output words of 32 channels of a block, per plane."""
         return self.config.channels // WORD_CHANNELS
 
     @property
     def spread(self) -> bool:
-        """Blocks take every so many-th output word instead of neighbours: what is added to some channels alone is
-        then work of all blocks."""
+        """Whether blocks take strided output words instead of contiguous ones: a residual that exists only for some
+        channels is then distributed over all blocks."""
         return self.slices > 1 and 0 < self.fusion.residual < self.slices * self.config.channels
 
     def output_word(self, slice_: Any, own: Any) -> Any:
@@ -141,7 +141,7 @@ class BitsGeometry(BitsTiles):
 
     @property
     def thresholds(self) -> int:
-        """Comparisons of a sum, 1 addition where sums are the output, the words of a line."""
+        """Comparisons per sum; 1 addition if sums are the output; or the words of a line."""
         if self.by_line:
             return LINE_WORDS
         return 1 if self.output == SUMS else (1 << self.output_planes) - 1
@@ -153,18 +153,18 @@ class BitsGeometry(BitsTiles):
 
     @property
     def entries(self) -> int:
-        """Table entries of a sum."""
+        """Table entries per sum."""
         return self.thresholds + self.constants
 
     @cached_property
     def divisor(self) -> int:
-        """What all factors of counts have in common."""
+        """The common divisor of all factors of counts."""
         whole = self.output == SUMS or self.fusion.sums or self.by_line
         return 1 if whole else gcd(*self._factors, self.form.pixel)
 
     @property
     def scale(self) -> int:
-        """What sums are multiplied by."""
+        """The factor on sums."""
         return 1 << LINE_SCALE_LOG2 if self.by_line else 1
 
     @property
@@ -173,29 +173,30 @@ class BitsGeometry(BitsTiles):
         return [form.product * s * t for s in form.weights.weights for t in form.activations.weights]
 
     def factor(self, weight_plane: int, plane: int) -> int:
-        """What a count of a plane of weights and one of activations is multiplied by; doubled sums count as
-        those of the least plane."""
+        """The factor on a count of a plane of weights and one of activations; doubled sums count as
+        those of the lowest plane."""
         form = self.form
         whole = form.product * form.weights.weights[weight_plane] * form.activations.weights[plane]
         return whole * self.scale // self.divisor
 
     def ones_factor(self, plane: int) -> int:
-        """What a count of a plane of activations is multiplied by."""
+        """The factor on a count of a plane of activations."""
         return self.form.pixel * self.form.activations.weights[plane] * self.scale // self.divisor
 
     def doubling(self, plane: int) -> int:
-        """What sums of the planes above are multiplied by before those of ``plane`` are added."""
+        """The factor on the sums of higher planes before those of ``plane`` are added."""
         weights = self.form.activations.weights
         return weights[plane + 1] // weights[plane]
 
     @property
     def negative_sums(self) -> bool:
-        """A set's sums may be below 0: a count never is, but the top plane of signed activations counts negative."""
+        """Whether a set's sums may be negative: a count never is, but the top plane of signed activations counts
+        negatively."""
         return self.whole_values or (bool(self.config.doubled) and min(self.form.activations.weights) < 0)
 
     @property
     def span(self) -> tuple[int, int]:
-        """Least and largest value of what varies with the pixel, all factors divided."""
+        """Smallest and largest value of the part of a sum that varies with the pixel, divided by the common divisor."""
         if self.whole_values:
             most = self.view.r * self.view.s * self.view.c * self.workload.precision.largest_product
             return -most, most
@@ -203,14 +204,14 @@ class BitsGeometry(BitsTiles):
 
     @property
     def paired(self) -> bool:
-        """Two sums are compared in one register, 16 bits each."""
+        """Whether two sums are compared in one register, 16 bits each."""
         least, largest = self.span
         small = largest - least + 1 < 1 << 15 and not self.fusion.sums and not self.by_line
         return self.output != SUMS and self.words > 1 and small
 
     @property
     def slots(self) -> int:
-        """Words or, where two sums share a register, pairs of words."""
+        """Number of words or, if two sums share a register, of pairs of words."""
         return self.words // 2 if self.paired else self.words
 
     def slot_words(self, slot: int) -> tuple[int, ...]:
@@ -219,11 +220,11 @@ class BitsGeometry(BitsTiles):
 
     @property
     def gathers(self) -> int:
-        """Exchanges of a tile in which lanes get whole words, of a plane: that many words for each lane."""
+        """Exchanges per tile and plane in which lanes get whole words: as many words for each lane."""
         return max(1, self.words // 2)
 
     def gather_words(self, gather: int) -> tuple[int, ...]:
-        """The output words that are exchanged together, so that a lane has neighbours: two, or the only one."""
+        """The output words that are exchanged together, so that a lane gets neighbours: two, or the only one."""
         if self.words <= 2:
             return tuple(range(self.words))
         first = gather // 2 * 4 + gather % 2
@@ -231,19 +232,19 @@ class BitsGeometry(BitsTiles):
 
     @property
     def granted(self) -> int:
-        """Registers of a thread: the assembler counts whole warpgroups."""
+        """Registers per thread: the assembler allocates for whole warpgroups."""
         warpgroups = self.config.consumers + 1
         return min(self.arch.registers_per_sm // (128 * warpgroups) // 8 * 8, self.arch.registers_per_thread)
 
     @property
     def residual_registers(self) -> int:
-        """Of a thread, for what is added to the sums of a tile: two sums each, of 32 bits one."""
+        """Registers per thread for the residual of a tile: one per two sums, or per 32-bit sum."""
         return self.config.channels * self.fusion.residual_bits // 64 if self.fusion.residual else 0
 
     @property
     def held_residual(self) -> int:
-        """Of a thread, for what is added to the sums of a turn and of the next one; of windows, for those of a tile and
-        some that wait."""
+        """Registers per thread for the residual of a turn and of the next one; with windows, for that of a tile and
+        some in flight."""
         if not self.fusion.residual:
             return 0
         if self.fusion.residual_pool > 1:
@@ -252,12 +253,12 @@ class BitsGeometry(BitsTiles):
 
     @property
     def kept_windows(self) -> int:
-        """Registers of a thread for the largest sums of windows, until their lower rows come."""
+        """Registers per thread for window maxima, until their lower rows are complete."""
         return self.config.channels * self.fusion.keep_bits // 128 if self.fusion.keep_pool > 1 else 0
 
     @property
     def loads_ahead(self) -> bool:
-        """Whether what the next turn adds is loaded while a turn runs: it has one, and registers for that."""
+        """Whether the next turn's residual is loaded while a turn runs: there is a residual, and registers suffice."""
         if not self.fusion.residual or self.fusion.residual_pool > 1 or self.turns <= self.config.consumers:
             return False
         both = 2 * self.residual_registers * self.config.turn_rows
@@ -272,14 +273,14 @@ class BitsGeometry(BitsTiles):
 
     @property
     def table_words(self) -> int:
-        """What is compared or added, of a block: [classes][entries][slots][8][4 lanes]; behind it the flips of the
+        """Words per block to compare with or add, [classes][entries][slots][8][4 lanes]; then the flips of the
         output words, up to 16 bytes more."""
         rows, columns = self.classes
         return rows * columns * self.entries * self.slots * 32 + self.flip_words
 
     @property
     def flip_words(self) -> int:
-        """Words behind the table that say which channels are flipped: whole 16 bytes."""
+        """Words after the table that say which channels are flipped, rounded up to 16 bytes."""
         return 0 if self.output == SUMS else ceil_div(self.words, 4) * 4
 
     # ---- shared memory ----------------------------------------------------------------------------------------------
@@ -296,7 +297,7 @@ class BitsGeometry(BitsTiles):
 
     @property
     def barrier_base(self) -> int:
-        """Byte where the barriers begin: one for each staged row, then that of weights and table."""
+        """Byte where the barriers begin: one for each staged row, then the one for weights and table."""
         return self.table_base + 4 * self.table_words
 
     @property
@@ -308,7 +309,7 @@ class BitsGeometry(BitsTiles):
 
     @property
     def barriers(self) -> int:
-        """One for each staged row, that of weights and table, one for each output row whose windows are counted."""
+        """One for each staged row, one for weights and table, one for each output row whose windows are counted."""
         return self.staged_rows + 1 + (self.config.tile_rows if self.config.counted else 0)
 
     @property
@@ -318,7 +319,7 @@ class BitsGeometry(BitsTiles):
 
     @property
     def count_words(self) -> int:
-        """Counts of staged pixels."""
+        """Number of counts of staged pixels."""
         rows = self.staged_rows * (2 if self.paired_rows else 1)
         return rows * self.pitch * BATCH_GROUP if self.config.counted else 0
 
@@ -329,23 +330,23 @@ class BitsGeometry(BitsTiles):
 
     @property
     def window_words(self) -> int:
-        """Counts of windows."""
+        """Number of counts of windows."""
         return self.config.tile_rows * self.row_tiles * TILE_PIXELS * BATCH_GROUP if self.config.counted else 0
 
     @property
     def window_factor(self) -> int:
-        """What a count of a window, of all planes as they count, is multiplied by; for both sums of a register."""
+        """The factor on a window's count, which covers all planes with their weights; for both sums of a register."""
         return self.form.pixel * self.scale // self.divisor * ((1 << 16) + 1 if self.paired else 1)
 
     # ---- outputs ----------------------------------------------------------------------------------------------------
 
     @property
     def pixel_words(self) -> int:
-        """Output words of an image's pixel, of a plane: with those of channels that only fill up."""
+        """Output words of one pixel of one image, per plane, including those of padding channels."""
         return PAIR_CHANNELS // WORD_CHANNELS if self.paired_output else self.filter_blocks * 4
 
     @property
     def stored_outputs(self) -> int:
-        """Words of a group of images."""
+        """Words per group of images."""
         rows = ceil_div(self.out_rows, 2) if self.paired_output else self.out_rows
         return rows * self.out_columns * self.filter_blocks * self.output_planes * 32

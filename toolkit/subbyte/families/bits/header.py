@@ -1,4 +1,4 @@
-"""Where the C header of a kernel on one-bit warpgroup products puts weights and thresholds (``places.h``)."""
+"""Where the C header of a kernel on one-bit warpgroup products places weights and thresholds (``places.h``)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BLOCK_WORDS = BLOCK_BITS // WORD_BITS
 
 
 def header_parts(plan: BitsPlan) -> ExportParts:
-    """What the header needs. Raises Unsupported for fused outputs and activations that are bytes."""
+    """What the header needs. Raises Unsupported for fused outputs and byte activations."""
     if plan.whole_values:
         raise Unsupported(
             f"export of {plan.workload}: this kernel multiplies whole values, C headers are written for bit planes; "

@@ -1,7 +1,7 @@
-"""Strided layers of few channels, as blocks of pixels: a pixel of three channels would fill a fifth of 16 bytes.
+"""Strided layers with few channels, as blocks of pixels: a pixel of three channels would use a fifth of 16 bytes.
 
 A layer with stride u reads, for neighbouring outputs, windows that are u pixels apart. Blocks of u x u pixels, one for
-each output, are pixels of u u C channels of a layer with stride 1 whose kernel is ceil(R/u) x ceil(S/u) blocks; taps
+each output, are pixels with u u C channels of a layer with stride 1 whose kernel is ceil(R/u) x ceil(S/u) blocks; taps
 beyond the kernel have weights 0. The border is stored: block (0, 0) begins ``pad`` pixels above and left of the image.
 A kernel as large as its image has one window: u is its size.
 """
@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from subbyte.workload.conv import ConvWorkload, ceil_div
 
 FEW = 16
-"""Channels that fill a piece of 16 bytes."""
+"""Number of channels that fill a piece of 16 bytes."""
 
 
 def blocked(workload: ConvWorkload) -> ConvWorkload:
-    """A strided layer of few channels as the layer of its blocks; any other layer itself."""
+    """A strided layer with few channels as the layer of its blocks; any other layer unchanged."""
     w, u = workload, block_size(workload)
     if u == 1:
         return w
@@ -30,7 +30,7 @@ def blocked(workload: ConvWorkload) -> ConvWorkload:
 
 
 def block_size(workload: ConvWorkload) -> int:
-    """Pixels along an edge of a block; 1 where pixels are taken as they are."""
+    """Edge length of a block in pixels; 1 if pixels are used as they are."""
     w = workload
     if w.dilation > 1 or w.c >= FEW or (w.r, w.s) == (1, 1):
         return 1

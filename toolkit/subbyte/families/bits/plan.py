@@ -1,4 +1,4 @@
-"""The plan of a kernel on one-bit products: sizes, launch and the forms of its buffers, computed without TVM."""
+"""The plan of a kernel on one-bit products: sizes, launch and buffer layouts, computed without TVM."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NHWCNC, NHWCNC_PLANES = "nhwcnc", "nhwcnc.planes"
 
 @dataclass(frozen=True)
 class BitsPlan(BitsGeometry):
-    """Everything about one kernel of the bits family that can be known before generating it."""
+    """Everything about one kernel of the bits family that is known before its code is generated."""
 
     @property
     def atom(self) -> Atom:
@@ -35,38 +35,38 @@ class BitsPlan(BitsGeometry):
 
     @property
     def layout(self) -> str:
-        """Of activations and outputs in memory."""
+        """Layout of activations and outputs in memory."""
         return PAIRS if self.config.paired_rows else PLAIN
 
     @property
     def parameter_form(self) -> str:
-        """What the parameters are."""
+        """The form of the parameters."""
         return LINE if self.by_line else THRESHOLDS
 
     @property
     def threads(self) -> int:
-        """Of a block: the consumers' and a warp that copies, or a warpgroup that counts as well."""
+        """Threads per block: the consumers, and a copying warp, or a warpgroup that also counts."""
         return 128 * self.config.consumers + (128 if self.config.counted else 32)
 
     @property
     def places(self) -> int:
-        """Blocks that differ in their pixels."""
+        """Number of blocks with different pixels."""
         return self.view.batch_groups * self.segments * self.config.row_parts
 
     @property
     def operand_form(self) -> str:
-        """What decides the words of weights and parameters, as text: the workload, the schedule and the output."""
+        """Everything that determines the words of weights and parameters, as text: workload, schedule and output."""
         parts = ("bits", self.workload.spec, self.config.key, self.output, *([LINE] if self.by_line else []))
         return " ".join(parts)
 
     @property
     def slice_words(self) -> int:
-        """Words of a block's weights; where sums are the output the table stands behind them."""
+        """Words of a block's weights; if sums are the output the table follows them."""
         return self.weight_bytes // 4 + (self.table_words if self.output == SUMS else 0)
 
     @cached_property
     def launch(self) -> Launch:
-        """Grid, block and arguments, in the order of their names: TVM's."""
+        """Grid, block and arguments, in order of their names, which is TVM's order."""
         w = self.view
         groups = w.batch_groups
         activations = groups * self.image_rows * w.w * self.channel_blocks * self.planes * 32
@@ -97,7 +97,7 @@ class BitsPlan(BitsGeometry):
 
     @property
     def _input_form(self) -> str:
-        """How the activations lie in memory."""
+        """The activations' layout in memory."""
         if not self.whole_values:
             return _form(self.paired_rows)
         view = blocked(self.workload)

@@ -1,4 +1,4 @@
-"""How to schedule a matrix product on one-bit products of warpgroups whose depth comes in stages."""
+"""The schedule of a matrix product on one-bit warpgroup products whose depth is processed in stages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RingConfig(Configuration):
     )  # fmt: skip
     dependent_launch: int = knob("pdl", flag(), "1 = may start before the kernel before it has ended", default=1)
 
-    # what tiles of a staged map can be, and those of a ring are not
+    # only tiles of a staged map can have these, not those of a ring
     tile_rows: ClassVar[int] = 1
     turn_rows: ClassVar[int] = 1
     run_on: ClassVar[int] = 0

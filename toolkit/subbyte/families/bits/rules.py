@@ -1,4 +1,4 @@
-"""Whether a plan can be built, and why not: rules, asked in order."""
+"""Whether a plan can be built, and why not: rules, checked in order."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ from subbyte.workload.operand import SIGNED, UNSIGNED
 from subbyte.workload.precision import SUMS
 
 WIDEST_PIECE = 0x3FFF * 16
-"""Bytes that a descriptor can count to (PTX ISA, matrix descriptor: 14 bits of 16 bytes)."""
+"""Largest byte offset that a descriptor can hold (PTX ISA, matrix descriptor: 14 bits of 16 bytes)."""
 MOST_STEPS = 256
-"""Instructions of a tile: they are written out."""
+"""Most instructions per tile: they are unrolled."""
 
 Rule = Callable[[BitsPlan], str | None]
 
 
 def precision(workload: ConvWorkload) -> str | None:
-    """Bit planes of both operands; int4 has kernels of its own, which are faster."""
+    """Both operands must be bit planes; int4 has its own, faster kernels."""
     return bit_operands(workload, "bits", "wgmma")
 
 
 def multiplies_whole(workload: ConvWorkload) -> bool:
-    """Whether the codes of activations are the bytes that an instruction reads (of offset and bipolar types they are
-    not), weights fit into bytes, and what lies beyond the border is 0."""
+    """Whether the codes of activations are the bytes that an instruction reads (those of offset and bipolar types are
+    not), weights fit into bytes, and padding is 0."""
     weights, pixels = workload.precision.weights, workload.precision.activations
     codes = pixels.bits == 8 and pixels.encoding in (SIGNED, UNSIGNED) and not pixels.zero_point
     return codes and weights.least >= -128 and weights.largest <= 127 and workload.precision.pad_value == 0
 
 
 def architecture(arch: Arch) -> str | None:
-    """One-bit products of warpgroups."""
+    """The architecture must have one-bit warpgroup products."""
     return None if arch.warpgroups else f"not covered: one-bit wgmma exists on sm_90a, not on {arch.name}"
 
 
 def output(plan: BitsPlan) -> str | None:
-    """Codes that count thresholds."""
+    """Codes must count thresholds."""
     return compared_output(plan.output, plan.view.precision.output)
 
 
 def sizes(plan: BitsPlan) -> str | None:
-    """Knobs that fit the layer."""
+    """Knobs must fit the layer."""
     w, config = plan.view, plan.config
     if config.tile_rows > w.p:
         return f"tiles: {config.tile_rows} rows of a layer with {w.p}"
@@ -87,7 +87,7 @@ def sizes(plan: BitsPlan) -> str | None:
 
 
 def _parts_of_rows(plan: BitsPlan) -> str | None:
-    """Blocks that share a row."""
+    """Rules for blocks that share a row."""
     config = plan.config
     if config.run_on or config.counted:
         return "tiles: parts of rows (row_parts) go neither with run_on nor with counted"
@@ -102,7 +102,7 @@ def _parts_of_rows(plan: BitsPlan) -> str | None:
 
 
 def _paired_rows(plan: BitsPlan) -> str | None:
-    """Rows that come two by two."""
+    """Rules for rows that are stored in pairs."""
     w = plan.view
     if plan.config.run_on or w.dilation > 1:
         return f"layout: tiles of {PAIRS} end with an output row and have no dilation"
@@ -112,7 +112,7 @@ def _paired_rows(plan: BitsPlan) -> str | None:
 
 
 def fusion(plan: BitsPlan) -> str | None:
-    """What can stand between sums and output."""
+    """What can be fused between sums and output."""
     fused, w = plan.fusion, plan.view
     if not (fused.sums or fused.pool > 1):
         return None
@@ -133,7 +133,7 @@ def fusion(plan: BitsPlan) -> str | None:
 
 
 def _added_and_kept(plan: BitsPlan) -> str | None:
-    """Sums that fit the bits in which they are kept, and whose differences from thresholds fit 32."""
+    """Sums must fit the bits in which they are kept, and their differences from thresholds must fit 32."""
     fused, bound = plan.fusion, accumulator_bound(plan.workload)
     if fused.keep and fused.keep_bits == NARROW and bound > LARGEST[NARROW]:
         return f"fusion: sums up to {bound} do not fit 16 bits; keep32 keeps 32"
@@ -142,13 +142,14 @@ def _added_and_kept(plan: BitsPlan) -> str | None:
 
 
 def compared(plan: BitsPlan) -> str | None:
-    """What varies with the pixel fits 32 bits where it is compared; all else is computed modulo 2^32."""
+    """The part that varies with the pixel must fit 32 bits for the comparison; everything else is computed modulo
+    2^32."""
     by_value = plan.output != SUMS and not plan.by_line and not plan.fusion.sums
     return compared_range(*plan.span) if by_value else None
 
 
 def instruction(plan: BitsPlan) -> str | None:
-    """An instruction that exists, descriptors that reach."""
+    """The instruction must exist, and descriptors must reach."""
     if not plan.n:
         return f"columns: {plan.filter_columns} and those of ones are more than the 256 of an instruction"
     if plan.config.doubled and plan.planes == 1:
@@ -164,14 +165,14 @@ def instruction(plan: BitsPlan) -> str | None:
 
 
 def registers(plan: BitsPlan) -> str | None:
-    """Counts of a thread."""
+    """The counts of a thread must fit its registers."""
     most = plan.granted - WORKING_REGISTERS - plan.held_residual - plan.kept_windows
     held = plan.counts
     return None if held <= most else f"registers: {held} counts of a thread; at most {most}"
 
 
 def shared_memory(plan: BitsPlan) -> str | None:
-    """Rows, weights and table of a block."""
+    """Rows, weights and table of a block must fit shared memory."""
     most = plan.arch.shared_per_block
     return None if plan.shared_bytes <= most else f"shared: {plan.shared_bytes} bytes of a block; at most {most}"
 
@@ -181,12 +182,12 @@ RULES: tuple[Rule, ...] = (output, sizes, fusion, compared, instruction, registe
 
 @cache
 def hopeless(workload: ConvWorkload, arch: Arch) -> str | None:
-    """Why no configuration can be built, whatever it is; None when some may."""
+    """Why no configuration at all can be built; None when some may."""
     return precision(workload) or architecture(arch)
 
 
 def why_not(plan: BitsPlan) -> str | None:
-    """The reason why this plan cannot be built, beginning with its kind and a colon; None when it can."""
+    """Why this plan cannot be built ("kind: details"); None when it can."""
     reason = hopeless(plan.workload, plan.arch)
     if isinstance(plan, RingPlan):
         return reason or ring.why_not(plan)

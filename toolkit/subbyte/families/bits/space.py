@@ -1,4 +1,4 @@
-"""What the space of a layer varies."""
+"""The knobs and values that the space of a layer varies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def plan_of(
     output: str | None = None,
     requant: str = "fixed",
 ) -> BitsPlan:
-    """The plan that gives the output type, or ``output``."""
+    """The plan for the workload's output type, or for ``output``."""
     given = workload.precision.output.name if output is None else output
     if isinstance(config, RingConfig):
         return RingPlan(workload, config, arch, given, requant=requant)
@@ -36,7 +36,7 @@ def plan_of(
 
 
 def value_lists(workload: ConvWorkload) -> dict[str, tuple[int, ...]]:
-    """What the space offers for a layer."""
+    """The value lists for a layer."""
     heights = {workload.p, flat_view(workload).p}
     rows = sorted({ceil_div(height, parts) for height in heights for parts in range(1, height + 1)})
     return {

@@ -1,8 +1,8 @@
-"""Tiles of output pixels of a kernel on one-bit products, and the input rows that they read.
+"""Tiles of output pixels in a kernel on one-bit products, and the input rows that they read.
 
-M = 64: 8 pixels of an output row times 8 images, straight from the rows of the input as they lie in memory: the 8
+M = 64: 8 pixels of an output row times 8 images, directly from the input rows as stored in memory: the 8
 images' 128 bits of a pixel's channels are a core matrix of wgmma. N: output channels times planes of the weights, then
-columns of ones that count the activations' bits. K = 256: two pieces of 128 channels, at any distance from each other,
+columns of ones that count the activation bits. K = 256: two pieces of 128 channels, at any distance from each other,
 of one tap or of two.
 """
 
@@ -26,19 +26,20 @@ from subbyte.workload.operand import BLOCK_BITS
 from subbyte.workload.precision import SUMS
 
 PIECE_BYTES = 16
-"""128 bits of one image: a row of a core matrix."""
+"""Bytes of 128 bits of one image: a row of a core matrix."""
 CORE_BYTES = BATCH_GROUP * PIECE_BYTES
 TILE_PIXELS = 8
-"""Of an instruction: M = 64."""
+"""Pixels per instruction: M = 64."""
 PAIR_CHANNELS = BLOCK_BITS // 2
-"""Channels of a pixel where two rows share a block."""
+"""Channels of a pixel if two rows share a block."""
 LINE_BITS = 4
-"""Of codes that one multiplication gives."""
+"""Bits of the codes that one multiplication gives."""
 
 
 @dataclass(frozen=True)
 class BitsTiles(BitSizes):
-    """What follows from the workload, the schedule and the output. Index functions take Python or TIRx integers."""
+    """Quantities derived from the workload, the schedule and the output. Index functions take Python or TIRx
+    integers."""
 
     workload: ConvWorkload
     config: BitsConfig | RingConfig
@@ -49,8 +50,8 @@ class BitsTiles(BitSizes):
 
     @cached_property
     def view(self) -> ConvWorkload:
-        """The layer as the kernel takes it: few channels of strided pixels as blocks of pixels; pixels that are no
-        neighbours to each other count in one row of rows, those that are pooled are."""
+        """The layer as the kernel sees it: strided pixels with few channels become blocks of pixels; pixels whose
+        windows contain no neighbours form one long row, unless they are pooled."""
         return flat_view(self._seen) if self._flat else self._seen
 
     @property
@@ -63,17 +64,18 @@ class BitsTiles(BitSizes):
 
     @property
     def flattened(self) -> bool:
-        """Whether all pixels of all images stand in other rows than those of the layer."""
+        """Whether all pixels of all images are arranged in other rows than the layer's."""
         return self._flat and flat_view(self._seen) != self._seen
 
     @cached_property
     def fusion(self) -> Fusion:
-        """What stands between sums and output."""
+        """Operations fused between sums and output."""
         return Fusion.of(self.output)
 
     @property
     def by_line(self) -> bool:
-        """Codes of four bits come from one multiplication; what no line gives is compared (``requant`` "general")."""
+        """Whether four-bit codes come from one multiplication; thresholds not on a line are compared (``requant``
+        "general")."""
         plain = self.fusion == NOTHING and self.output != SUMS
         return plain and self.requant == "fixed" and self.output_planes == LINE_BITS
 
@@ -81,12 +83,12 @@ class BitsTiles(BitSizes):
 
     @property
     def whole_values(self) -> bool:
-        """Activations are bytes, and so are the weights that they are multiplied by."""
+        """Whether activations and the weights they are multiplied by are bytes."""
         return bool(self.config.whole_values)
 
     @cached_property
     def form(self) -> BitProducts:
-        """How sums of products are formed: from bit counts, or from the products themselves."""
+        """How sums of products are computed: from bit counts, or from the products themselves."""
         form = bit_products(self.workload.precision)
         if not self.whole_values:
             return form
@@ -95,12 +97,12 @@ class BitsTiles(BitSizes):
 
     @property
     def weight_planes(self) -> int:
-        """Bits of a weight that are multiplied apart."""
+        """Bits of a weight that are multiplied separately."""
         return 1 if self.whole_values else super().weight_planes
 
     @property
     def planes(self) -> int:
-        """Bits of an activation that are multiplied apart."""
+        """Bits of an activation that are multiplied separately."""
         return 1 if self.whole_values else super().planes
 
     @property
@@ -110,34 +112,34 @@ class BitsTiles(BitSizes):
 
     @property
     def border(self) -> str:
-        """How pixels beyond the border are counted."""
+        """How pixels outside the image are counted."""
         return self.form.border
 
     @property
     def paired_rows(self) -> bool:
-        """Two input rows share the 128 bits of a block of channels."""
+        """Whether two input rows share the 128 bits of a block of channels."""
         return bool(self.config.paired_rows) and self.view.c <= PAIR_CHANNELS and not self.whole_values
 
     @property
     def paired_output(self) -> bool:
-        """Two output rows share them."""
+        """Whether two output rows share them."""
         return self.output != SUMS and bool(self.config.paired_rows) and self.view.k <= PAIR_CHANNELS
 
     @property
     def pixel_bytes(self) -> int:
-        """Of 8 images."""
+        """Bytes of a pixel of 8 images."""
         return self.channel_blocks * self.planes * CORE_BYTES
 
     # ---- tiles --------------------------------------------------------------------------------------------------
 
     @property
     def tile(self) -> tuple[int, int]:
-        """Rows and columns of output pixels of a block."""
+        """Rows and columns of output pixels per block."""
         return self.config.tile_rows, min(self.view.q, self.row_tiles * TILE_PIXELS)
 
     @property
     def columns(self) -> int:
-        """Output channels of a block."""
+        """Output channels per block."""
         return self.config.channels
 
     @property
@@ -152,7 +154,7 @@ class BitsTiles(BitSizes):
 
     @property
     def slices(self) -> int:
-        """Blocks that share an input, each with its own output channels."""
+        """Blocks that share an input, each with different output channels."""
         return ceil_div(self.view.k, self.config.channels)
 
     @property
@@ -162,32 +164,32 @@ class BitsTiles(BitSizes):
 
     @property
     def row_tiles(self) -> int:
-        """Instruction tiles of a block's share of an output row, where they end with it."""
+        """Instruction tiles in a block's part of an output row, if tiles end with the row."""
         return ceil_div(ceil_div(self.view.q, TILE_PIXELS), self.config.row_parts)
 
     @property
     def tiles(self) -> int:
-        """Instruction tiles of a block."""
+        """Instruction tiles per block."""
         if not self.config.run_on:
             return self.config.tile_rows * self.row_tiles
         return ceil_div((self.config.tile_rows - 1) * self.pitch + self.view.q, TILE_PIXELS)
 
     @property
     def turns(self) -> int:
-        """Turns of all warpgroups of a block: each multiplies the tiles of ``turn_rows`` rows, one below the other."""
+        """Turns of all warpgroups of a block: each multiplies vertically adjacent tiles of ``turn_rows`` rows."""
         return ceil_div(self.tiles, self.config.turn_rows)
 
     @property
     def pixels_per_row(self) -> int:
-        """From the first output pixel of a row to that of the next one, counted in steps of the instruction."""
+        """Distance between the first output pixels of consecutive rows, in pixels of the instruction."""
         return self.pitch if self.config.run_on else self.row_tiles * TILE_PIXELS
 
     # ---- input rows in shared memory ------------------------------------------------------------------------------
 
     @property
     def pitch(self) -> int:
-        """Pixels from one staged row to the next. The zeros behind a row are those before the next one; where tiles end
-        with a row, it is as wide as its last tile reads."""
+        """Pixels from one staged row to the next. The zeros after a row are those before the next one; if tiles end
+        with a row, the pitch is as wide as its last tile reads."""
         w = self.view
         if self.config.run_on:
             return w.w + w.pad
@@ -196,7 +198,7 @@ class BitsTiles(BitSizes):
 
     @property
     def image_rows(self) -> int:
-        """Rows of the input as it is stored: pairs, or single ones."""
+        """Rows of the stored input: pairs, or single ones."""
         return ceil_div(self.view.h, 2) if self.paired_rows else self.view.h
 
     @property
@@ -208,7 +210,7 @@ class BitsTiles(BitSizes):
 
     @property
     def parities(self) -> tuple[int, ...]:
-        """Which of two paired rows the first row of a window may be: a variant of the weights for each."""
+        """Which of two paired rows the first row of a window can be: each needs a variant of the weights."""
         w = self.view
         if not self.paired_rows:
             return (0,)
@@ -226,7 +228,7 @@ class BitsTiles(BitSizes):
 
     @property
     def slack(self) -> int:
-        """Pixels behind the last staged row that tiles read."""
+        """Pixels after the last staged row that tiles read."""
         w = self.view
         if not self.config.run_on:
             return 0
@@ -235,17 +237,17 @@ class BitsTiles(BitSizes):
 
     @property
     def rows_bytes(self) -> int:
-        """Of the staged rows."""
+        """Bytes of the staged rows."""
         return (self.staged_rows * self.pitch + self.slack) * self.pixel_bytes
 
     def stored_row(self, row: Any) -> Any:
-        """The stored row that holds a row of the image."""
-        half = (self.view.pad + 1) // 2  # rows before the image are negative
+        """The stored row that contains an image row."""
+        half = (self.view.pad + 1) // 2  # rows above the image are negative
         return (row + 2 * half) // 2 - half if self.paired_rows else row
 
     @property
     def rows_inside(self) -> bool:
-        """Every staged row of every block is in the image."""
+        """Whether every staged row of every block is inside the image."""
         w = self.view
         last = (self.segments * self.config.tile_rows - 1) * w.stride + (w.r - 1) * w.dilation
         return w.pad == 0 and last < w.h and not self.paired_rows

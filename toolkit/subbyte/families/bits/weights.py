@@ -1,4 +1,4 @@
-"""Weights and what stands behind the sums, as a block of the kernel reads them."""
+"""Weights and thresholds (or addends) as a block of the kernel reads them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from subbyte.numerics.values import encode
 from subbyte.workload.precision import SUMS
 
 HALF = 1 << 15
-"""Where two sums share a register: what makes 0 out of the least of them."""
+"""Offset that raises the smallest sum to 0 if two sums share a register."""
 
 
 def channel_of_column() -> NDArray[np.int64]:
-    """The channel, of 32, of each of 32 columns.
+    """The channel, of 32, for each of 32 columns.
 
-    A thread of a wgmma holds columns 8 j + 2 q + e (q = lane % 4). These are its channels 8 q + 2 j + e, so that a byte
-    of an output word is a thread's own.
+    A thread of a wgmma holds columns 8 j + 2 q + e (q = lane % 4). They are assigned channels 8 q + 2 j + e, so that
+    each byte of an output word comes from a single thread.
     """
     column = np.arange(WORD_CHANNELS)
     j, q, e = column // 8, column % 8 // 2, column % 2
@@ -39,8 +39,8 @@ def channel_of_column() -> NDArray[np.int64]:
 
 
 def weight_words(plan: BitsPlan, w: NDArray[np.int8]) -> Words:
-    """Values [K,R,S,C] -> uint32 [slices][words]: [variants][steps][2 pieces][N][4 words], then the table where sums
-    are the output. Raises InvalidInput."""
+    """Values [K,R,S,C] -> uint32 [slices][words]: [variants][steps][2 pieces][N][4 words], then the table if sums are
+    the output. Raises InvalidInput."""
     wl, oc = plan.workload, plan.config.channels
     variants = _byte_pieces(plan, w) if plan.whole_values else _bit_pieces(plan, w)
     order = np.arange(oc).reshape(-1, WORD_CHANNELS)[:, channel_of_column()].reshape(-1)
@@ -62,14 +62,14 @@ def weight_words(plan: BitsPlan, w: NDArray[np.int8]) -> Words:
 
 
 def word_order(plan: BitsPlan) -> NDArray[np.int64]:
-    """The output words in the order in which blocks have them."""
+    """The output words in the order in which blocks hold them."""
     slices, words = np.arange(plan.slices)[:, None], np.arange(plan.words)
     found: NDArray[np.int64] = np.asarray(plan.output_word(slices, words)).reshape(-1)
     return found
 
 
 def by_slice(plan: BitsPlan, array: NDArray[Any], axis: int) -> NDArray[Any]:
-    """An axis of all channels, reordered so that those of a block are neighbours."""
+    """Reorder an axis of all channels so that those of a block are contiguous."""
     channels = word_order(plan)[:, None] * WORD_CHANNELS + np.arange(WORD_CHANNELS)
     return array.take(channels.reshape(-1), axis) if plan.spread else array
 
@@ -81,24 +81,24 @@ def _bit_pieces(plan: BitsPlan, w: NDArray[np.int8]) -> list[tuple[Words, Words]
 
 
 def _byte_pieces(plan: BitsPlan, w: NDArray[np.int8]) -> list[tuple[Words, Words]]:
-    """Whole values as bytes, [1][K][pieces][4 words], and no ones: 16 channels of a tap are a piece."""
+    """Whole values as bytes, [1][K][pieces][4 words], without ones: a piece is 16 channels of a tap."""
     padded = pad_axis(block_weights(plan.workload, w), 3, PIECE_BYTES).astype(np.int8)
     words = np.ascontiguousarray(padded).reshape(1, len(w), -1, PIECE_BYTES).view(np.uint32)
     return [(words, np.zeros((0, 4), np.uint32))]
 
 
 def constants_of(plan: BitsPlan, w: NDArray[np.int8]) -> NDArray[np.int64]:
-    """What makes counts sums, int64 [classes][K]: 0 of whole values."""
+    """The constants that turn counts into sums, int64 [classes][K]: 0 for whole values."""
     if plan.whole_values:
         return np.zeros((1, plan.workload.k), np.int64)
     return count_constants(plan.workload, w)
 
 
 def _pieces(plan: BitsPlan, planes: Words, parity: int) -> tuple[Words, Words]:
-    """Plane words [p][K][R][S][words] as pieces of 128 bits [p][K][pieces][4], and ones [pieces][4] where they are.
+    """Plane words [p][K][R][S][words] as pieces of 128 bits [p][K][pieces][4], and ones [pieces][4] at the valid bits.
 
-    Of paired rows a piece is two rows of the kernel, the first of them ``parity`` above the window: 0 where it has
-    none. Channels that only fill up have bits 0 in the activations, so that their ones count nothing.
+    With paired rows a piece is two rows of the kernel, starting ``parity`` rows above the window: 0 outside the kernel.
+    Padding channels have bits 0 in the activations, so their ones count nothing.
     """
     wl = plan.workload
     p, k = planes.shape[:2]
@@ -117,8 +117,8 @@ def _pieces(plan: BitsPlan, planes: Words, parity: int) -> tuple[Words, Words]:
 
 
 def threshold_words(plan: BitsPlan, w: NDArray[np.int8], thresholds: Thresholds) -> NDArray[np.int32]:
-    """What a block compares with: int32 [slices][table]. Raises InvalidInput."""
-    constants = constants_of(plan, w)  # [classes][K], exact: a level is out of the sums' reach, or it is not
+    """The thresholds of a block: int32 [slices][table]. Raises InvalidInput."""
+    constants = constants_of(plan, w)  # [classes][K], exact: a level may be out of the sums' reach
     levels = thresholds.levels.astype(np.int64)  # [thresholds][K]
     if plan.by_line:
         table = _lines(plan, constants, thresholds)
@@ -135,8 +135,8 @@ def threshold_words(plan: BitsPlan, w: NDArray[np.int8], thresholds: Thresholds)
 
 
 def _lines(plan: BitsPlan, constants: NDArray[np.int64], thresholds: Thresholds) -> NDArray[np.int32]:
-    """A line for each channel, int32 [slices][classes][words][8][4 lanes][4]: the constant of a class is added to what
-    the line adds. Raises InvalidInput for thresholds on no line."""
+    """A line for each channel, int32 [slices][classes][words][8][4 lanes][4]: a class's constant is added to the line's
+    own addend. Raises InvalidInput for thresholds that are not on a line."""
     oc, limit = plan.config.channels, accumulator_bound(plan.workload)
     found = line_words(thresholds, plan.slices * oc, LINE_SCALE_LOG2, limit)
     if found is None:
@@ -149,17 +149,17 @@ def _lines(plan: BitsPlan, constants: NDArray[np.int64], thresholds: Thresholds)
 
 
 def _beside_sums(plan: BitsPlan, constants: NDArray[np.int64], levels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Entries [classes][entries][K] of sums that something is added to: whole sums are compared where they are kept."""
+    """Entries [classes][entries][K] for sums with a residual: complete sums are compared if they are kept."""
     far = 1 << 30
     if not plan.fusion.keep:
         return np.clip(levels[None] - constants[:, None], -far, far)
     of_class = np.broadcast_to(np.clip(levels, -far, far)[None], (len(constants), *levels.shape))
-    # the constant is stored as the thresholds are: less 1
+    # the constant is stored like the thresholds, minus 1
     return np.concatenate([constants[:, None] + 1, of_class], axis=1)
 
 
 def _arranged(plan: BitsPlan, values: NDArray[np.int64]) -> NDArray[np.int32]:
-    """A value for each class, entry and channel [classes][entries][K] -> int32 [slices][words], as
+    """A value per class, entry and channel [classes][entries][K] -> int32 [slices][words], arranged as
     [classes][entries][slots][2][4 lanes][4]."""
     oc = plan.config.channels
     never = 1 << 30 if plan.fusion.sums else plan.span[1] + 1
@@ -168,7 +168,7 @@ def _arranged(plan: BitsPlan, values: NDArray[np.int64]) -> NDArray[np.int32]:
     full[:, :, : plan.workload.k] = values
     if plan.output != SUMS:
         full = HALF - full if plan.paired else full - 1
-    # a channel 32 word + 8 q + k of a slice -> [slices][classes][thresholds][words][8 k][4 q]
+    # channel 32 word + 8 q + k of a slice -> [slices][classes][thresholds][words][8 k][4 q]
     ordered = by_slice(plan, full, 2)
     split = ordered.reshape(*values.shape[:2], plan.slices, plan.words, 4, 8).transpose(2, 0, 1, 3, 5, 4)
     if plan.paired:
@@ -176,5 +176,5 @@ def _arranged(plan: BitsPlan, values: NDArray[np.int64]) -> NDArray[np.int32]:
         low = split[:, :, :, [pair[0] for pair in pairs]]
         high = split[:, :, :, [pair[1] for pair in pairs]]
         split = (low & 0xFFFF) | (high & 0xFFFF) << 16
-    split = split.reshape(*split.shape[:-2], 2, 4, 4).swapaxes(-1, -2)  # a lane's entries by four
+    split = split.reshape(*split.shape[:-2], 2, 4, 4).swapaxes(-1, -2)  # a lane's entries in groups of four
     return (split & 0xFFFFFFFF).astype(np.uint32).view(np.int32).reshape(plan.slices, -1)

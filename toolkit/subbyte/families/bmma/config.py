@@ -1,4 +1,4 @@
-"""How to schedule the kernel on one-bit products of warps."""
+"""The schedule of a kernel on one-bit warp products."""
 
 from __future__ import annotations
 

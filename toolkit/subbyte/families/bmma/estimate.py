@@ -1,4 +1,4 @@
-"""How long a kernel takes, roughly: matrix instructions, and the others that a scheduler issues beside them."""
+"""A rough estimate of a kernel's time: matrix instructions, and the other instructions that a scheduler issues."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from subbyte.families.shared.planes.waves import in_waves, load_cost
 from subbyte.workload.conv import ceil_div
 
 PRODUCT_CYCLES = 8.0
-"""Of a quarter of a multiprocessor for an m16n8k256: assumed, nothing was measured on such a GPU."""
+"""Cycles of a quarter multiprocessor for an m16n8k256: assumed, not measured on such a GPU."""
 
 
 def estimated_cycles(plan: PlanePlan) -> float:
-    """A rough count of cycles, good enough to rank configurations of one workload."""
+    """A rough cycle count, good enough to rank configurations of one workload."""
     one, config = cast(BmmaPlan, plan), plan.config
     weights, activations = one.warp_planes
     steps = ceil_div(len(plan.pieces), plan.atom.blocks) * plan.view.r * plan.chunks

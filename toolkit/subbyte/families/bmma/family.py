@@ -1,4 +1,4 @@
-"""The family of kernels on one-bit products of warps."""
+"""The family of kernels on one-bit warp products."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class BmmaFamily(PlaneFamily):
     rules = BMMA_RULES
 
     def cycles(self, plan: PlanePlan) -> float:
-        """A rough count of cycles."""
+        """A rough cycle count."""
         return estimated_cycles(plan)
 
     def emit(self, plan: Plan) -> Function:

@@ -1,4 +1,4 @@
-"""The plan of a kernel on one-bit products of warps."""
+"""The plan of a kernel on one-bit warp products."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from subbyte.workload.operand import BLOCK_BITS
 
 
 def usual_operation(workload: ConvWorkload, arch: Arch) -> str:
-    """The bit product that an architecture has, and where it has both the one that needs fewer corrections."""
+    """The bit product of an architecture; if it has both, the one that needs fewer corrections."""
     if not arch.async_copy:
         return XOR
     return plain_operation(workload.precision) if arch.native_s4 else AND
 
 
 def atom(operation: str, pixels: int, pieces: int) -> Atom:
-    """The instruction on fragments of so many pixels and blocks of 128 channels."""
+    """The instruction for fragments of this many pixels and blocks of 128 channels."""
     shape = f"m{8 * pixels}n8k{128 * pieces}"
     ptx = f"mma.sync.aligned.{shape}.row.col.s32.b1.b1.s32.{operation}.popc"
     return Atom(f"b1.{shape}.{operation}", ptx, pixels, pieces, False, 75 if pixels == 1 else 80)
@@ -32,7 +32,7 @@ def atom(operation: str, pixels: int, pieces: int) -> Atom:
 
 @dataclass(frozen=True)
 class BmmaPlan(PlanePlan):
-    """Everything about one kernel of the bmma family that can be known before generating it."""
+    """Everything about one kernel of the bmma family that is known before its code is generated."""
 
     @property
     def _config(self) -> BmmaConfig:
@@ -46,22 +46,23 @@ class BmmaPlan(PlanePlan):
 
     @property
     def doubled(self) -> bool:
-        """Equal bits are counted, those of both operands and those of neither, where others count differing ones."""
+        """Whether equal bits are counted (set in both operands or in neither); others count differing ones."""
         return self._config.correction == DOUBLE
 
     @property
     def equal_bits(self) -> bool:
-        """As :attr:`doubled`."""
+        """Same as :attr:`doubled`."""
         return self.doubled
 
     @cached_property
     def counts(self) -> CountForm:
-        """Sums from counts of bits."""
+        """How sums are computed from counts of bits."""
         return count_form(self.workload.precision, XOR if self.doubled else self.operation)
 
     @cached_property
     def shift(self) -> int:
-        """Equal bits are all bits of a window, those that only fill up included, without the differing ones."""
+        """The constant from which differing bits are subtracted: all bits of a window, padding channels included, times
+        the pairs' factors; 0 if nothing is :attr:`doubled`."""
         if not self.doubled:
             return 0
         bits = self.view.r * self.view.s * self.channel_blocks * BLOCK_BITS
@@ -75,12 +76,12 @@ class BmmaPlan(PlanePlan):
 
     @cached_property
     def last_atom(self) -> Atom:
-        """The one for a last block of 128 channels."""
+        """The one for a last, single block of 128 channels."""
         return atom(self.operation, self.atom.pixels, 1)
 
     @cached_property
     def factors(self) -> tuple[int, ...]:
-        """One set of counts for all pairs of planes that count alike."""
+        """One set of counts for all pairs of planes with the same factor."""
         if self.splits > 1:
             return (1,)
         pairs = ((s, t) for s in range(self.weight_planes) for t in range(self.planes))
@@ -96,24 +97,24 @@ class BmmaPlan(PlanePlan):
 
     @property
     def fragment_registers(self) -> int:
-        """Of a step: weights of all planes, activations of one."""
+        """Registers per step: weights of all planes, activations of one."""
         pixels, columns = self.pairs * self.atom.pixels, self.config.warp_col_tiles
         return self.atom.blocks * (columns * self.warp_planes[0] + pixels) * (2 if self.doubled else 1)
 
     @property
     def written(self) -> int:
-        """Matrix instructions of a kernel row."""
+        """Matrix instructions per kernel row."""
         steps = ceil_div(len(self.pieces), self.atom.blocks) * self.warp_planes[0] * self.warp_planes[1]
         return steps * self.pairs * self.config.warp_col_tiles * (2 if self.doubled else 1)
 
     def ones_factor(self, plane: int) -> int:
-        """What a count of a plane of activations is multiplied by."""
+        """The factor on a count of a plane of activations."""
         return self.counts.pixel_factor(plane) // self.divisor
 
     @cached_property
     def split_factors(self) -> tuple[tuple[int, int], ...]:
-        """A pair of planes for each group of warps, where they add up in shared memory; the first plane of the weights
-        goes with the activations' bits."""
+        """One pair of planes for each group of warps, if the groups add up in shared memory; the activation bits are
+        counted with the first plane of the weights."""
         if self._config.combine != SHARED:
             return ((1, 1),)
         pairs = ((s, t) for s in range(self.weight_planes) for t in range(self.planes))
@@ -126,12 +127,12 @@ class BmmaPlan(PlanePlan):
 
     @property
     def counted_by_instruction(self) -> bool:
-        """The activations' bits are one more tile of columns."""
+        """Whether the activation bits are counted by one more tile of columns."""
         return self._config.correction != POPCOUNT
 
     @property
     def ones_registers(self) -> int:
-        """Of each plane those of a tile of columns, or one for each pixel."""
+        """Registers per plane: those of a tile of columns, or one for each pixel."""
         if not self.counts.pixel:
             return 0
         each = self.pairs * (self.atom.accumulators if self.counted_by_instruction else self.atom.pixels)
@@ -139,7 +140,7 @@ class BmmaPlan(PlanePlan):
 
     @property
     def stage_products(self) -> tuple[int, int]:
-        """Matrix instructions of a warp in a stage: with weights, and with a tile of ones."""
+        """Matrix instructions of a warp per stage: with weights, and with a tile of ones."""
         steps = self.rows_staged * ceil_div(len(self.pieces), self.atom.blocks)
         ones = bool(self.ones_registers) and self.counted_by_instruction
         return self.written * self.rows_staged, steps * self.warp_planes[1] * self.pairs if ones else 0
@@ -158,7 +159,7 @@ class BmmaPlan(PlanePlan):
         return 0, int(self.ones_register(plane, pixel)), self.ones_factor(plane)
 
     def ones_register(self, plane: Index, pixel: Index) -> Index:
-        """Where the bits of a plane of a warp's pixel are counted."""
+        """The register with the bit count for a plane of a warp's pixel."""
         pair, half = pixel % self.pairs, pixel // self.pairs
         if self.counted_by_instruction:
             return (plane * self.pairs + pair) * self.atom.accumulators + half * 2

@@ -1,4 +1,4 @@
-"""What this kind adds to the rules."""
+"""Rules that this kind adds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from subbyte.numerics.bit_products import AND, XOR
 
 
 def operation(plan: PlanePlan) -> str | None:
-    """Bit products that the Tensor Cores have."""
+    """The Tensor Cores must have the bit product."""
     config = cast(BmmaConfig, plan.config)
     if config.correction == DOUBLE and config.operation == XOR:
         return "operation: correction=double counts equal bits by and, not by xor"
@@ -23,7 +23,7 @@ def operation(plan: PlanePlan) -> str | None:
 
 
 def same_program(plan: PlanePlan) -> str | None:
-    """Each program once."""
+    """Each program must occur once."""
     config = cast(BmmaConfig, plan.config)
     if config.correction == POPCOUNT and not plan.counts.pixel:
         return f"same program: activations' bits are not needed; correction={config.correction} counts none"

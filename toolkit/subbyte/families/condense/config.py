@@ -1,4 +1,4 @@
-"""How to schedule a kernel that leaves out the zeros it finds."""
+"""The schedule of a kernel that skips the zeros it finds."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from subbyte.spaces.configuration import Configuration, configuration
 from subbyte.spaces.knob import flag, knob, whole
 
 ROW_PIXELS = 4
-"""Pixels of 8 images each that the 32 rows of a tile are."""
+"""Pixels of 8 images each that form the 32 rows of a tile."""
 PANEL = 32
-"""Columns of a panel of weights: what a row of 16 bytes holds of one position of K."""
+"""Columns in a panel of weights: those in the 16-byte row of one position of K."""
 
 
 @configuration
 class CondenseConfig(Configuration):
     """A schedule of the condense family (m16n8k32 on int8, sm_80 and later).
 
-    A tile is 32 rows by ``tile_columns``; a lane takes each 32nd position of K, or two lanes together each 16th, and
-    goes through those at which neither side is all zeros. PIT (arXiv 2301.10936) gathers tiles in the same sense.
+    A tile is 32 rows by ``tile_columns``; a lane takes every 32nd position of K, or two lanes together every 16th, and
+    processes those where neither side is all zeros. PIT (arXiv 2301.10936) gathers tiles in the same sense.
     """
 
     prefix: ClassVar[str] = "cd-"
@@ -48,15 +48,15 @@ class CondenseConfig(Configuration):
 
     @property
     def tile_columns(self) -> int:
-        """Columns whose zeros are looked at together."""
+        """Columns whose zeros are examined together."""
         return 8 * self.column_tiles
 
     @property
     def warps(self) -> int:
-        """Of a block."""
+        """Warps per block."""
         return self.row_warps * self.col_warps
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Threads per block."""
         return 32 * self.warps

@@ -1,4 +1,4 @@
-"""Where dense kernels are faster: the densities at which both took as long, as they were measured."""
+"""Where dense kernels are faster: the densities at which both took equally long, as measured."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any
 from subbyte.workload.conv import ConvWorkload
 
 MEASURED = Path(__file__).with_name("measured.json")
-"""By spec of a product its break-even, 0 where dense was faster at every density; written by ``benchmarks/sparse
+"""Break-even density by a product's spec, 0 if dense was faster at every density; written by ``benchmarks/sparse
 densities collect``."""
 
 
 @cache
 def measured() -> dict[str, Any]:
-    """The GPU and the break-evens."""
+    """The GPU and the break-even densities."""
     found: dict[str, Any] = json.loads(MEASURED.read_text(encoding="utf-8"))
     return found
 
 
 def dense_at(workload: ConvWorkload, density: float) -> str | None:
-    """Why dense kernels are to be taken where this share of both operands is not 0; None where finding zeros is faster.
-    Of a product that was not measured the highest break-even of those that were is taken."""
+    """Why dense kernels should be used when this fraction of both operands is nonzero; None if finding zeros is faster.
+    For a product that was not measured, the highest measured break-even is used."""
     found = measured()
     own = found["products"].get(workload.spec)
     limit = max(found["products"].values()) if own is None else own

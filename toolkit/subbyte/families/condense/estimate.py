@@ -1,4 +1,4 @@
-"""How much is kept of zeros strewn at random, and how long a kernel takes then, roughly."""
+"""The expected fraction of K that is kept with random zeros, and a rough estimate of the kernel's time."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from subbyte.workload.conv import ceil_div
 TILE_ROWS = 32
 LANES = 32
 DENSITY = 0.05
-"""Of both sides, where nobody says another: where such a kernel may pay."""
+"""Density of both sides if none is given, at which such a kernel may pay."""
 MULTIPROCESSORS = 132
-"""Of the GPU the estimate aims at (H200)."""
+"""Multiprocessors of the GPU that the estimate assumes (H200)."""
 BLOCK_CYCLES = 1500.0
 COPIED_BYTES = 40.0
-"""Of a multiprocessor in a cycle, from the L2."""
+"""Bytes per cycle that a multiprocessor gets from the L2."""
 LOAD_CYCLES, PERMUTE_CYCLES, STEP_CYCLES = 8.0, 0.5, 2.0
-"""Of a multiprocessor, for a step: two ldmatrix of 512 bytes at 128 bytes a cycle; an instruction of the integer units
-(64 lanes a cycle); bit search, loop and addresses."""
+"""Cycles of a multiprocessor per step: two ldmatrix of 512 bytes at 128 bytes a cycle; an instruction on the integer
+units (64 lanes a cycle); bit search, loop and addresses."""
 MATRIX_CYCLES = 1.6
-"""For one m16n8k32 on int8 (measured peak, H200)."""
+"""Cycles of one m16n8k32 on int8 (measured peak, H200)."""
 
 
 def kept(rows: float, columns: float, tile_columns: int, tile_rows: int = TILE_ROWS) -> float:
-    """The share of K that a tile keeps when values differ from 0 independently with these probabilities: neither all
+    """The fraction of K that a tile keeps when values are nonzero independently with these probabilities: neither all
     rows nor all columns of the tile are 0 there."""
     return (1 - (1 - rows) ** tile_rows) * (1 - (1 - columns) ** tile_columns)
 
 
 @cache
 def steps(share: float, blocks: int, sharing: int = 1) -> float:
-    """Steps that a tile is expected to take for so many blocks of 32 positions: the most live positions of any lane, or
-    of two that share theirs the half of it, where each position is live with this probability."""
+    """Expected steps of a tile over this many blocks of 32 positions: the largest number of live positions of any lane,
+    or half of it for two lanes that share theirs, when each position is live with this probability."""
     most, up_to, positions = 0.0, 0.0, blocks * sharing
-    for count in range(positions):  # so many live ones are exceeded where not all lanes have at most as many
+    for count in range(positions):  # the maximum exceeds a count unless all lanes have at most as many
         up_to = min(1.0, up_to + comb(positions, count) * share**count * (1 - share) ** (positions - count))
         if count % sharing == 0:
             most += 1 - up_to ** (LANES // sharing)
@@ -43,7 +43,7 @@ def steps(share: float, blocks: int, sharing: int = 1) -> float:
 
 
 def tile_steps(plan: CondensePlan, share: float) -> float:
-    """Steps of a tile over all chunks, where this share of positions is live."""
+    """Steps of a tile over all chunks when this fraction of positions is live."""
     full, rest = divmod(plan.workload.channel_blocks, plan.config.chunk)
     sharing = plan.config.sharing
     return full * steps(share, plan.config.chunk, sharing) + steps(share, rest, sharing)
@@ -57,7 +57,7 @@ def step_cycles(plan: CondensePlan) -> float:
 
 
 def estimated_cycles(plan: CondensePlan, rows: float = DENSITY, columns: float = DENSITY) -> float:
-    """A rough count of cycles at these densities, good enough to rank configurations of one workload."""
+    """A rough cycle count at these densities, good enough to rank configurations of one workload."""
     config, blocks = plan.config, plan.workload.channel_blocks
     share = kept(rows, columns, config.tile_columns)
     tiles = plan.block_panels * plan.panel_tiles * config.row_warps

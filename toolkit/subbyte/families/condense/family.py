@@ -49,11 +49,11 @@ class CondenseFamily(OneByOneFamily[CondensePlan]):
         return why_not(plan)
 
     def hopeless(self, workload: ConvWorkload, arch: Arch) -> str | None:
-        """Why no configuration can be built, whatever it is; None when some may."""
+        """Why no configuration at all can be built; None when some may."""
         return other_layers(workload, arch)
 
     def value_lists(self, workload: ConvWorkload) -> Mapping[str, tuple[int, ...]]:
-        """What the space offers for a product."""
+        """The value lists for a product."""
         return VALUES
 
     def cycles(self, plan: CondensePlan) -> float:
@@ -75,11 +75,11 @@ class CondenseFamily(OneByOneFamily[CondensePlan]):
     zero_spaces: ClassVar[Mapping[str, str]] = {FOUND: KIND}
 
     def dense_at(self, workload: ConvWorkload, density: float) -> str | None:
-        """By what was measured of this product, or of others."""
+        """According to measurements of this product, or of others."""
         return dense_at(workload, density)
 
     def keeps(self, plan: Plan, x: NDArray[np.int8], w: NDArray[np.int8]) -> dict[str, float] | None:
-        """Shares of K that tiles keep, and steps of 32 positions of a tile."""
+        """Fractions of K that tiles keep, and steps of 32 positions per tile."""
         one = cast(CondensePlan, plan)
         rows, columns = live_rows(one, x), live_columns(one, w)
         densities = float(np.mean(x != 0)), float(np.mean(w != 0))
@@ -100,11 +100,11 @@ class CondenseFamily(OneByOneFamily[CondensePlan]):
 
     @property
     def sources(self) -> tuple[Path, ...]:
-        """What decides the generated text."""
+        """The sources that determine the generated text."""
         return (_HERE / "emit", _HERE / "plan.py", _HERE / "config.py")
 
     def weight_words(self, form: str, w: NDArray[np.int8]) -> NDArray[np.uint32] | None:
-        """Weights [K,1,1,C] with the filters of a position together; None for a form of another family."""
+        """Weights [K,1,1,C] with the filters of a position together; None for a layout of another family."""
         return prepare_weights(w) if form == FORM else None
 
     def export(self, plan: Plan) -> ExportParts:

@@ -1,4 +1,4 @@
-"""What is live in given operands, and how many steps a kernel takes on them: counted, as the kernel would."""
+"""Live positions of given operands, and the number of steps a kernel takes on them: counted as the kernel would."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ceil_div
 
 Live = NDArray[np.bool_]
 POSITION = np.array([8 * (k % 4) + k // 4 for k in range(CHANNEL_BLOCK)])
-"""The place of a channel in a block: that of its lane, of lanes that share none."""
+"""The position of a channel in a block: that of its lane, if lanes share none."""
 
 
 def live_rows(plan: CondensePlan, x: NDArray[np.int8]) -> Live:
-    """Of activations int8 [N,H,W,C]: whether any of the 32 rows of a panel is not 0, [panels, C]. Rows are pixels of 8
-    images, four of them beside each other in a panel."""
+    """For activations int8 [N,H,W,C]: whether any of the 32 rows of a panel is nonzero, [panels, C]. Rows are pixels of
+    8 images, four adjacent ones per panel."""
     some = pad_axis((x != 0).astype(np.int8), 0, BATCH_GROUP)
     pixels = some.reshape(-1, BATCH_GROUP, *some.shape[1:]).any(axis=1).reshape(-1, x.shape[3])
     return _any_of(pixels, ROW_PIXELS)
 
 
 def live_columns(plan: CondensePlan, w: NDArray[np.int8]) -> Live:
-    """Of weights int8 [K,1,1,C]: whether any column of a tile is not 0, [tiles, C]. A tile of fewer than 32 columns has
-    the pairs of channels of each eight of a panel that one or two instructions take."""
+    """For weights int8 [K,1,1,C]: whether any column of a tile is nonzero, [tiles, C]. A tile of fewer than 32 columns
+    has the pairs of channels from each eight of a panel that one or two instructions take."""
     padded = pad_axis((w[:, 0, 0] != 0).astype(np.int8), 0, 32)
     split = padded.reshape(-1, 4, 4, 2, padded.shape[1])  # panel, eight channels, pair, channel
     each = split.any(axis=(1, 3)).reshape(-1, padded.shape[1])  # an 8-column tile of the matrix instruction
@@ -41,12 +41,12 @@ def _any_of(found: NDArray[np.bool_], count: int) -> Live:
 
 
 def kept_of(rows: Live, columns: Live) -> float:
-    """The share of K that tiles keep on average: neither all rows nor all columns of a tile are 0 there."""
+    """The average fraction of K that tiles keep: neither all rows nor all columns of a tile are 0 there."""
     return float((rows.mean(axis=0) * columns.mean(axis=0)).mean())
 
 
 def steps_of(plan: CondensePlan, rows: Live, columns: Live) -> float:
-    """Steps of 32 positions that a tile takes on average: in every chunk as many as the lane with the most."""
+    """Average steps of 32 positions per tile: in every chunk as many as the lane with the most."""
     chunk = plan.config.chunk
     left, right = (_by_lane(plan, side, chunk) for side in (rows, columns))  # [chunks, classes, tiles, positions]
     total = 0.0

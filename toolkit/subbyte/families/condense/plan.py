@@ -1,8 +1,8 @@
-"""The plan of a kernel that skips zeros: sizes, places in shared memory, index maps.
+"""The plan of a kernel that skips zeros: sizes, layout of shared memory, index maps.
 
-Words: a *block* is 32 positions of K; a *panel* is 32 rows or 32 columns, of which shared memory has 16 bytes for each
+Terms: a *block* is 32 positions of K; a *panel* is 32 rows or 32 columns, stored as 16 bytes of shared memory for each
 position; a *class* is the positions of one lane, one in each block, or of two lanes that share them, two in each block.
-A panel of rows begins with zeros, which a lane without positions reads.
+A panel of rows begins with zeros, read by lanes without remaining positions.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
 from subbyte.workload.precision import SUMS
 
 BLOCK_WORDS = 128
-"""Of 32 positions of a panel, 16 bytes each; also of a block of 32 rows of activations."""
+"""Words of 32 positions of a panel, 16 bytes each; also of a block of 32 rows of activations."""
 PIXEL_WORDS = 32
-"""Of a pixel of 8 images in a block of channels."""
+"""Words of a pixel of 8 images in a block of channels."""
 FORM = "condense"
-"""Of the weights' words."""
+"""The layout of the weights' words."""
 
 
 @dataclass(frozen=True)
 class CondensePlan:
-    """Everything about one kernel that can be known before generating it."""
+    """Everything about one kernel that is known before its code is generated."""
 
     workload: ConvWorkload
     config: CondenseConfig
@@ -44,51 +44,51 @@ class CondensePlan:
 
     @property
     def layout(self) -> str:
-        """Of activations and outputs."""
+        """Layout of activations and outputs."""
         return "nhwcnc"
 
     # ---- lanes ------------------------------------------------------------------------------------------------------
 
     @property
     def classes(self) -> int:
-        """Sets of positions that one lane, or two that share them, go through."""
+        """Sets of positions that one lane, or two lanes that share them, process."""
         return 32 // self.config.sharing
 
     @property
     def run_bytes(self) -> int:
-        """What a bit of a mask stands for: a position of each class."""
+        """Bytes per bit of a mask: a position of each class."""
         return 16 * self.classes
 
     # ---- sizes ------------------------------------------------------------------------------------------------------
 
     @property
     def pixels(self) -> int:
-        """Pixels of 8 images, of all groups of images."""
+        """Pixels of 8 images, over all groups of images."""
         return self.workload.batch_groups * self.workload.p * self.workload.q
 
     @property
     def block_pixels(self) -> int:
-        """Pixels of a block."""
+        """Pixels per block."""
         return ROW_PIXELS * self.config.row_warps
 
     @property
     def block_panels(self) -> int:
-        """Panels of columns of a block."""
+        """Panels of columns per block."""
         return self.config.col_warps * self.config.panels
 
     @property
     def columns(self) -> int:
-        """Output channels of a block."""
+        """Output channels per block."""
         return PANEL * self.block_panels
 
     @property
     def tile(self) -> tuple[int, int]:
-        """Pixels of a block, in one row."""
+        """Pixels per block, in one row."""
         return 1, self.block_pixels
 
     @property
     def panel_tiles(self) -> int:
-        """Tiles of columns in a panel."""
+        """Tiles of columns per panel."""
         return PANEL // self.config.tile_columns
 
     @property
@@ -98,54 +98,54 @@ class CondensePlan:
 
     @property
     def buffers(self) -> int:
-        """Of staged weights."""
+        """Number of buffers for staged weights."""
         return 2 if self.config.ahead and self.chunks > 1 else 1
 
     @property
     def accumulators(self) -> int:
-        """Of a thread."""
+        """Accumulators per thread."""
         return 32 * self.config.panels
 
     # ---- shared memory, in words ------------------------------------------------------------------------------------
 
     @property
     def raw_words(self) -> int:
-        """A chunk of activations as they are in memory: [pixel][block][8 images][4 words]."""
+        """Words of a chunk of activations as in global memory: [pixel][block][8 images][4 words]."""
         return self.block_pixels * self.config.chunk * PIXEL_WORDS
 
     @property
     def row_panel_words(self) -> int:
-        """A panel of rows: zeros, then [block][32 positions][4 words]."""
+        """Words of a panel of rows: zeros, then [block][32 positions][4 words]."""
         return (self.config.chunk + 1) * BLOCK_WORDS
 
     @property
     def rows_base(self) -> int:
-        """The first panel of rows."""
+        """Start of the first panel of rows."""
         return self.raw_words
 
     @property
     def panel_words(self) -> int:
-        """A panel of columns."""
+        """Words of a panel of columns."""
         return self.config.chunk * BLOCK_WORDS
 
     @property
     def buffer_words(self) -> int:
-        """A chunk of weights: a block that lanes without positions read, and the panels."""
+        """Words of a chunk of weights: a block for lanes without remaining positions, then the panels."""
         return BLOCK_WORDS + self.block_panels * self.panel_words
 
     @property
     def weights_base(self) -> int:
-        """The first buffer of weights."""
+        """Start of the first buffer of weights."""
         return self.rows_base + self.config.row_warps * self.row_panel_words
 
     @property
     def row_masks(self) -> int:
-        """Live positions of the panels of rows: a word for each lane."""
+        """Start of the live positions of the panels of rows: a word for each lane."""
         return self.weights_base + self.buffers * self.buffer_words
 
     @property
     def column_masks(self) -> int:
-        """The same of the tiles of columns."""
+        """The same for the tiles of columns."""
         return self.row_masks + 32 * self.config.row_warps
 
     @property
@@ -156,22 +156,22 @@ class CondensePlan:
     # ---- global memory ----------------------------------------------------------------------------------------------
 
     def activation_word(self, pixel: Any, block: Any) -> Any:
-        """First word of a pixel (of all groups) in a block of channels."""
+        """First word of a pixel (over all groups) in a block of channels."""
         return (pixel * self.workload.channel_blocks + block) * PIXEL_WORDS
 
     def weight_word(self, panel: Any, block: Any) -> Any:
-        """First word of a block of a panel."""
+        """First word of a block in a panel."""
         return (panel * self.workload.channel_blocks + block) * BLOCK_WORDS
 
     def output_word(self, pixel: Any, panel: Any, image: Any, word: Any) -> Any:
-        """Word of 8 output channels."""
+        """Index of a word of 8 output channels."""
         return (pixel * self.workload.filter_blocks + panel) * PIXEL_WORDS + image * 4 + word
 
     # ---- launch -----------------------------------------------------------------------------------------------------
 
     @property
     def parameter_form(self) -> str:
-        """Form of the requantization parameters."""
+        """Layout of the requantization parameters."""
         return f"fixed{self.atom.scale_log2}" if self.requant == "fixed" else "general"
 
     @cached_property

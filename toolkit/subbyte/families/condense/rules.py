@@ -1,4 +1,4 @@
-"""Which kernels that skip zeros can be built, and why the others cannot: one rule, one reason each."""
+"""Which kernels that skip zeros can be built, and why the others cannot: one reason per rule."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from subbyte.workload.conv import ConvWorkload
 from subbyte.workload.coverage import int4_alone, largest_tensor, sum_limit, too_large
 
 GRID_LIMIT = 65_535
-"""Blocks along the second grid dimension."""
+"""Most blocks along the second grid dimension."""
 MASK_BITS = 32
 REGISTER_OVERHEAD = 48
-"""Registers of a thread beside its accumulators: fragments, addresses, what is left of a mask."""
+"""Registers per thread besides the accumulators: fragments, addresses, the rest of a mask."""
 
 
 def other_layers(workload: ConvWorkload, arch: Arch) -> str | None:
@@ -105,5 +105,5 @@ RULES: tuple[Callable[[CondensePlan], str | None], ...] = (
 
 
 def why_not(plan: CondensePlan) -> str | None:
-    """The reason why this plan cannot be built, beginning with its kind and a colon; None when it can."""
+    """Why this plan cannot be built ("kind: details"); None when it can."""
     return first_reason(RULES, plan)

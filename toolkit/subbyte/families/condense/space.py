@@ -1,4 +1,4 @@
-"""What the space of a product varies."""
+"""The knobs and values that the space of a product varies."""
 
 from __future__ import annotations
 

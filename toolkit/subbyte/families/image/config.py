@@ -1,4 +1,4 @@
-"""How to schedule a kernel whose columns are pixels of one image."""
+"""The schedule of a kernel whose columns are pixels of one image."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from subbyte.spaces.knob import choice, flag, knob, switch, whole
 @configuration
 class ImageConfig(Configuration):
     """A schedule of the image family (wgmma s8, sm_90a): the columns of an instruction are neighbouring pixels of one
-    image, so that a batch of one does not pay for eight. A block makes one tile and ends."""
+    image, so that a batch of one does not pay for eight. A block computes one tile and ends."""
 
     prefix: ClassVar[str] = "wgi-"
 
@@ -38,15 +38,15 @@ class ImageConfig(Configuration):
 
     @property
     def ways(self) -> int:
-        """Warpgroups, of all blocks of a cluster, that share the input channels of a tile."""
+        """Warpgroups, over all blocks of a cluster, that share the input channels of a tile."""
         return self.channel_warpgroups * self.cluster_split_k
 
     @property
     def warpgroups(self) -> int:
-        """Of a block; all of them load, multiply and store."""
+        """Warpgroups per block; all of them load, multiply and store."""
         return self.filter_warpgroups * self.channel_warpgroups
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Threads per block."""
         return 128 * self.warpgroups

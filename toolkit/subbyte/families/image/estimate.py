@@ -1,6 +1,6 @@
-"""How long a kernel takes, roughly: launch, weights and pixels, products, sums of others, results.
+"""A rough estimate of a kernel's time: launch, weights and pixels, products, partial sums of others, results.
 
-The first numbers are predictions (benchmarks/notes/stem.md, "One image"), in cycles of an H200.
+The constants began as predictions (benchmarks/notes/stem.md, "One image"), in cycles of an H200.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from subbyte.workload.conv import ceil_div
 
 MULTIPROCESSORS = 132
 START_CYCLES = 2300.0
-"""From one launch to the next, without the work of a block."""
+"""Cycles from one launch to the next, without the work of a block."""
 BLOCK_CYCLES = 1100.0
-"""Of a block: coordinates, its first loads, barriers."""
+"""Cycles per block: coordinates, its first loads, barriers."""
 LOADED = 32.0
-"""Bytes of a multiprocessor in a cycle from the L2."""
+"""Bytes per cycle that a multiprocessor gets from the L2."""
 PER_LOAD, PER_FRAGMENT, PER_GROUP = 60.0, 14.0, 30.0
 """Instructions of a warp in cycles: a piece's place and unpacking, an operand, results of 8 pixels."""
 STALL = 10.0
-"""Of a fragment with in_flight=1: the next operand waits for the products before it."""
+"""Cycles per fragment with in_flight=1: the next operand waits for the products before it."""
 IN_BLOCK, IN_CLUSTER = 150.0, 700.0
-"""Waiting for the sums of other warpgroups, and of other blocks."""
+"""Cycles of waiting for the sums of other warpgroups, and of other blocks."""
 FEATURES = ("estimate", "products", "loaded", "waves", "ways", "shared")
 
 
 def products(plan: ImagePlan) -> float:
-    """Tensor Core cycles of a block."""
+    """Tensor Core cycles per block."""
     each = max(13.0, plan.config.pixels / 2)
     return plan.config.warpgroups * plan.fragments * plan.halves * each
 
@@ -39,7 +39,7 @@ def loaded(plan: ImagePlan) -> float:
 
 
 def resident(plan: ImagePlan) -> int:
-    """Blocks that a multiprocessor has at a time."""
+    """Resident blocks of a multiprocessor."""
     arch, threads = plan.arch, plan.config.threads
     registers = ceil_div(registers_needed(plan), 8) * 8
     room = arch.shared_per_sm // (plan.shared_bytes + arch.shared_per_sm - arch.shared_per_block)
@@ -47,7 +47,7 @@ def resident(plan: ImagePlan) -> int:
 
 
 def estimated_cycles(plan: ImagePlan) -> float:
-    """A rough count of cycles."""
+    """A rough cycle count."""
     config = plan.config
     each = BLOCK_CYCLES + plan.loads * PER_LOAD + plan.fragments * PER_FRAGMENT + plan.slots * PER_GROUP
     if config.in_flight == 1:
@@ -61,7 +61,7 @@ def estimated_cycles(plan: ImagePlan) -> float:
 
 
 def feature_row(plan: ImagePlan) -> list[float]:
-    """What a cost model sees."""
+    """The features of a plan for a cost model."""
     found = (
         estimated_cycles(plan), products(plan), loaded(plan), ceil_div(plan.blocks, MULTIPROCESSORS),
         plan.config.ways, plan.shared_bytes,

@@ -26,12 +26,13 @@ from subbyte.workload.conv import CHANNEL_BLOCK, ConvWorkload
 
 _HERE = Path(__file__).parent
 _ALONE, _CLEARLY = 0.9, 0.8
-"""Share of what is expected of the wgmma family up to which kernels of one image are taken, by their estimate, at batch
-1 and above: that was 1.1 to 1.2 of what those of the 3x3 stages took at batch 1, and 0.7 to 0.9 at batch 2."""
+"""The fraction of the wgmma family's expected time below which kernels for one image are used, judging by their
+estimate, at batch 1 and above. For the 3x3 stages that estimate was 1.1 to 1.2 times the measured time at batch 1, and
+0.7 to 0.9 times at batch 2."""
 
 
 class ImageFamily(OneByOneFamily[ImagePlan]):
-    """Kernels whose blocks compute pixels of one image each: of batches that are far from a multiple of 8."""
+    """Kernels whose blocks each compute pixels of one image: for batches far from a multiple of 8."""
 
     name = "image"
     title = "wgmma on pixels of one image, sm_90a"
@@ -52,15 +53,15 @@ class ImageFamily(OneByOneFamily[ImagePlan]):
         return why_not(plan)
 
     def hopeless(self, workload: ConvWorkload, arch: Arch) -> str | None:
-        """Why no configuration can be built, whatever it is; None when some may."""
+        """Why no configuration at all can be built; None when some may."""
         return hopeless(workload, arch)
 
     def leads(self, workload: ConvWorkload, arch: Arch) -> bool:
-        """Where its estimate is clearly below what is expected of the wgmma family, which multiplies 8 images."""
+        """Whether its estimate is clearly below the wgmma family's expected time, whose kernels multiply 8 images."""
         return _leads(workload, arch)
 
     def value_lists(self, workload: ConvWorkload) -> Mapping[str, tuple[int, ...]]:
-        """What the space offers for a layer."""
+        """The value lists for a layer."""
         return value_lists(workload)
 
     def cycles(self, plan: ImagePlan) -> float:
@@ -68,7 +69,7 @@ class ImageFamily(OneByOneFamily[ImagePlan]):
         return estimated_cycles(plan)
 
     def feature_row(self, plan: Plan) -> list[float]:
-        """The estimate, and what it is made of."""
+        """The estimate, and its components."""
         return feature_row(cast(ImagePlan, plan))
 
     # ---- generating ---------------------------------------------------------------------------------------------
@@ -82,7 +83,7 @@ class ImageFamily(OneByOneFamily[ImagePlan]):
 
     @property
     def sources(self) -> tuple[Path, ...]:
-        """What decides the generated text."""
+        """The sources that determine the generated text."""
         return (_HERE / "emit", *(_HERE / f"{name}.py" for name in ("config", "plan")))
 
     def export(self, plan: Plan) -> ExportParts:
@@ -104,7 +105,7 @@ class ImageFamily(OneByOneFamily[ImagePlan]):
 
     @property
     def topics(self) -> Mapping[str, Topic[InfoRecord]]:
-        """How a layer is cut."""
+        """How a layer is divided."""
         from subbyte.families.image.explain import TOPICS
 
         return TOPICS

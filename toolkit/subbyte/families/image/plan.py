@@ -1,8 +1,8 @@
-"""The plan of a kernel whose columns are pixels of one image: sizes, places in shared memory, index maps.
+"""The plan of a kernel whose columns are pixels of one image: sizes, layout of shared memory, index maps.
 
-*Places* are padded input pixels of one image in the order of rows of ``pitch``: an instruction's columns are ``pixels``
-places that follow one another, across rows too, and a tap is another start. With a stride every phase (rows and columns
-of the same remainder) has places of its own. A place is 16 bytes for 16 channels, so that 8 of them are a core matrix.
+*Places* are padded input pixels of one image in rows of ``pitch``: an instruction's columns are ``pixels``
+consecutive places, also across rows, and each tap only has another start. With a stride every phase (rows and columns
+with the same remainder) has its own places. A place is 16 bytes for 16 channels, so that 8 of them are a core matrix.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ PIECE = 16
 """Bytes of a place: 16 channels."""
 TILE_FILTERS = 64
 FRAGMENT_WORDS = 512
-"""Of 128 threads: 64 output channels times one or two blocks of 32 input channels of a tap."""
+"""Words of a fragment for 128 threads: 64 output channels times one or two blocks of 32 input channels of a tap."""
 GROUP_BYTES = 512
-"""Of a warp's packed results: 8 columns of up to 8 core matrices."""
+"""Bytes of a warp's packed results: 8 columns of up to 8 core matrices."""
 EXCHANGED_BYTES = 2048
-"""Sums of 64 output channels and 8 pixels."""
+"""Bytes of the sums of 64 output channels and 8 pixels."""
 
 
 @dataclass(frozen=True)
 class ImagePlan(OperandTypes):
-    """Everything about one kernel that can be known before generating it."""
+    """Everything about one kernel that is known before its code is generated."""
 
     config: ImageConfig
     arch: Arch
@@ -52,39 +52,39 @@ class ImagePlan(OperandTypes):
 
     @property
     def by_line(self) -> bool:
-        """Sums are rounded in floating point, by one line for each channel."""
+        """Whether sums are rounded in floating point, with one line per channel."""
         return self.requant == "fixed"
 
     @property
     def parameter_rows(self) -> int:
-        """Parameters of an output channel."""
+        """Parameters per output channel."""
         return 3
 
     @property
     def kept_rows(self) -> int:
-        """Words that a block keeps of each: these."""
+        """The parameter rows that a block keeps."""
         return self.parameter_rows
 
     @property
     def layout(self) -> str:
-        """Of activations and outputs in memory."""
+        """Layout of activations and outputs in memory."""
         return self.config.layout
 
     @property
     def columns(self) -> int:
-        """Output channels of a block."""
+        """Output channels per block."""
         return TILE_FILTERS * self.config.filter_warpgroups
 
     @property
     def tile(self) -> tuple[int, int]:
-        """Rows and columns of output pixels of a block."""
+        """Rows and columns of output pixels per block."""
         return ceil_div(self.config.pixels, self.pitch), min(self.config.pixels, self.workload.q)
 
     # ---- places -------------------------------------------------------------------------------------------------
 
     @property
     def pitch(self) -> int:
-        """Places from one row to the next. With stride 1 the zeros behind a row are those in front of the next."""
+        """Places from one row to the next. With stride 1 the zeros after a row are those before the next one."""
         w = self.workload
         if w.stride > 1:
             return w.q + (w.s - 1) // w.stride
@@ -93,7 +93,7 @@ class ImagePlan(OperandTypes):
 
     @property
     def phases(self) -> tuple[int, int]:
-        """Remainders of rows and of columns that some tap has."""
+        """Remainders of rows and of columns that occur among the taps."""
         return min(self.workload.stride, self.workload.r), min(self.workload.stride, self.workload.s)
 
     @property
@@ -103,51 +103,51 @@ class ImagePlan(OperandTypes):
 
     @property
     def span(self) -> int:
-        """Places that a tile reads of one row of taps."""
+        """Places that a tile reads for one row of taps."""
         return self.config.pixels + (self.workload.s - 1) // self.workload.stride
 
     @property
     def row_step(self) -> int:
-        """Staged places from one row of taps to the next: the pitch, or less where nobody reads what is between."""
+        """Staged places from one row of taps to the next: the pitch, or less if the places in between are not read."""
         return min(self.pitch, self.span)
 
     @property
     def staged(self) -> int:
-        """Places that a block stages, of each phase and block of 32 channels."""
+        """Places that a block stages, per phase and block of 32 channels."""
         return (self.tap_rows - 1) * self.row_step + self.span
 
     def place_of(self, staged: Any) -> Any:
-        """Place, counted from the tile's first, of a staged one."""
+        """The place of a staged one, counted from the tile's first."""
         if self.row_step == self.pitch:
             return staged
         return staged // self.span * self.pitch + staged % self.span
 
     def tap_place(self, row: int, column: int) -> tuple[int, int]:
-        """Phase, and staged place from which on a tap reads."""
+        """Phase, and the staged place where a tap starts reading."""
         stride = self.workload.stride
         phase = row % stride * self.phases[1] + column % stride
         return phase, row // stride * self.row_step + column // stride
 
     @property
     def tiles(self) -> int:
-        """Tiles of an image."""
+        """Tiles per image."""
         return ceil_div((self.workload.p - 1) * self.pitch + self.workload.q, self.config.pixels)
 
     @property
     def groups(self) -> int:
-        """Core matrices of a tile's pixels."""
+        """Core matrices of pixels per tile."""
         return self.config.pixels // CORE
 
     @property
     def slots(self) -> int:
-        """Those that a warpgroup finishes, at most."""
+        """The most of these that a warpgroup finishes."""
         return ceil_div(self.groups, self.config.ways)
 
     # ---- channels -----------------------------------------------------------------------------------------------
 
     @property
     def block_channels(self) -> int:
-        """Blocks of 32 input channels that a block of the launch loads."""
+        """Blocks of 32 input channels that a thread block loads."""
         return self.workload.channel_blocks // self.config.cluster_split_k
 
     @property
@@ -157,49 +157,49 @@ class ImagePlan(OperandTypes):
 
     @property
     def halves(self) -> int:
-        """Channel blocks of one weight fragment."""
+        """Channel blocks per weight fragment."""
         return 2 if self.part_channels % 2 == 0 else 1
 
     @property
     def steps(self) -> int:
-        """Fragments along a warpgroup's channels, for each tap."""
+        """Fragments along a warpgroup's channels, per tap."""
         return self.part_channels // self.halves
 
     @property
     def fragments(self) -> int:
-        """Of a warpgroup; a thread holds 16 bytes of each in registers from the beginning."""
+        """Fragments of a warpgroup; a thread holds 16 bytes of each in registers from the start."""
         return self.workload.r * self.workload.s * self.steps
 
     @property
     def filter_tiles(self) -> int:
-        """Tiles of 64 output channels, with those that only fill up the last block."""
+        """Tiles of 64 output channels, including those that pad the last block."""
         return ceil_div(self.workload.k, self.columns) * self.config.filter_warpgroups
 
     @property
     def sums_begun(self) -> bool:
-        """Sums begin with nothing: what requantization adds is added at the end."""
+        """Sums start from zero: requantization offsets are added at the end."""
         return False
 
     # ---- shared memory, in bytes --------------------------------------------------------------------------------
 
     @property
     def plane_bytes(self) -> int:
-        """16 channels of all staged places of a phase."""
+        """Bytes of 16 channels of all staged places of a phase."""
         return self.staged * PIECE
 
     @property
     def pieces(self) -> int:
-        """16-byte loads of a block: 32 channels of a place."""
+        """16-byte loads per block: 32 channels of a place."""
         return self.phases[0] * self.phases[1] * self.block_channels * self.staged
 
     @property
     def loads(self) -> int:
-        """Those of a thread."""
+        """16-byte loads per thread."""
         return ceil_div(self.pieces, self.config.threads)
 
     @property
     def packing_base(self) -> int:
-        """Packed results of each warp."""
+        """Start of each warp's packed results."""
         return ceil_div(self.pieces * 2 * PIECE, 128) * 128
 
     @property
@@ -209,7 +209,8 @@ class ImagePlan(OperandTypes):
 
     @property
     def exchange_base(self) -> int:
-        """Partial sums: [core matrix of a warpgroup][warpgroup][way that they come from][128 threads][16 bytes]."""
+        """Start of the partial sums: [core matrix of a warpgroup][warpgroup][way they come from][128 threads][16
+        bytes]."""
         return self.packing_base + self.packing_bytes
 
     @property
@@ -219,7 +220,7 @@ class ImagePlan(OperandTypes):
 
     @property
     def barrier_base(self) -> int:
-        """A barrier that counts the partial sums."""
+        """Place of the barrier that counts the partial sums."""
         return self.exchange_base + self.exchange_bytes
 
     @property
@@ -229,12 +230,12 @@ class ImagePlan(OperandTypes):
 
     @property
     def descriptor_low(self) -> int:
-        """Lower word of a descriptor without the address: bytes/16 from one half of K to the other."""
+        """Lower word of a descriptor without the address: distance in units of 16 bytes between the halves of K."""
         return self.staged << 16
 
     @property
     def descriptor_high(self) -> int:
-        """Upper word: bytes/16 from one core matrix to the next; no swizzle."""
+        """Upper word: distance in units of 16 bytes between core matrices; no swizzle."""
         return CORE
 
     # ---- global memory ------------------------------------------------------------------------------------------
@@ -251,12 +252,12 @@ class ImagePlan(OperandTypes):
 
     @property
     def parameter_form(self) -> str:
-        """Form of the requantization parameters."""
+        """Layout of the requantization parameters."""
         return f"float{self.atom.scale_log2}" if self.requant == "fixed" else "general"
 
     @property
     def weight_form(self) -> str:
-        """That of the wgmma family, divided among the ways."""
+        """The layout of the wgmma family, divided among the ways."""
         return f"warpgroup-{self.config.ways}-1-rows-{self.filter_tiles}"
 
     @property
@@ -267,7 +268,7 @@ class ImagePlan(OperandTypes):
 
     @property
     def blocks(self) -> int:
-        """All of them."""
+        """Total number of blocks."""
         return self.grid[0] * self.grid[1]
 
     @cached_property

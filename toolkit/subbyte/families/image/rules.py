@@ -1,4 +1,4 @@
-"""Which of these kernels can be built, and why the others cannot: one rule, one reason each."""
+"""Which of these kernels can be built, and why the others cannot: one reason per rule."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from subbyte.workload.conv import ConvWorkload
 from subbyte.workload.coverage import four_bits_alone, largest_tensor, sum_limit, too_large
 
 WIDTHS = (8, 16, 24, *range(32, 257, 16))
-"""Columns of an instruction (PTX ISA, wgmma with .s8)."""
+"""Column counts of an instruction (PTX ISA, wgmma with .s8)."""
 MOST_TAPS, MOST_STRIDE = 7, 2
 MOST_FRAGMENTS = 36
-"""Weights of a thread, 16 bytes each, all of them in registers from the beginning."""
+"""Most weight fragments of a thread, 16 bytes each, all of them in registers from the start."""
 MOST_LOADS = 8
-"""16-byte loads of a thread; they are written out."""
+"""Most 16-byte loads of a thread; they are unrolled."""
 OVERHEAD = 12
-"""Registers of a thread beside sums, weights, operands and pixels on their way."""
+"""Registers per thread besides sums, weights, operands and pixels in flight."""
 GRID_LIMIT = 65535
-"""Blocks of a launch along y (CUDA)."""
+"""Most blocks of a launch along y (CUDA)."""
 DESCRIBED = 1 << 14
-"""Places from one half of K to the other that a descriptor can say."""
+"""Limit on the distance between the halves of K, in places, that a descriptor can express."""
 
 
 @cache
 def hopeless(workload: ConvWorkload, arch: Arch) -> str | None:
-    """Why no configuration can be built, whatever it is; None when some may."""
+    """Why no configuration at all can be built; None when some may."""
     w = workload
     if not arch.warpgroups:
         return f"atom: wgmma exists only on sm_90a, not on {arch.name}"
@@ -78,7 +78,7 @@ def _in_flight(plan: ImagePlan) -> str | None:
 
 
 def registers_needed(plan: ImagePlan) -> int:
-    """Of a thread, about."""
+    """Approximate registers per thread."""
     operands = 4 * plan.halves * (plan.config.in_flight + 1)
     return plan.config.pixels // 2 + 4 * plan.fragments + max(operands, 4 * plan.loads) + OVERHEAD
 
@@ -112,5 +112,5 @@ RULES: tuple[Callable[[ImagePlan], str | None], ...] = (
 
 
 def why_not(plan: ImagePlan) -> str | None:
-    """The reason why this plan cannot be built, beginning with its kind and a colon; None when it can."""
+    """Why this plan cannot be built ("kind: details"); None when it can."""
     return first_reason(RULES, plan)

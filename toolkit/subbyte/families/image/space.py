@@ -1,4 +1,4 @@
-"""What the space of a layer varies."""
+"""The knobs and values that the space of a layer varies."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from subbyte.workload.conv import ConvWorkload
 
 KIND = "wgmma-image"
 KNOBS = ("pixels", "filter_warpgroups", "channel_warpgroups", "cluster_split_k", "in_flight")
-"""What the space varies."""
+"""The knobs that the space varies."""
 
 
 def value_lists(workload: ConvWorkload) -> dict[str, tuple[int, ...]]:
-    """What the space offers for a layer."""
+    """The value lists for a layer."""
     places = workload.p * (workload.q + workload.s)
     pixels = tuple(n for n in WIDTHS if n <= min(128, max(8, places + 8)))
     return dict(zip(KNOBS, (pixels, (1, 2), (1, 2, 4), (1, 2, 4, 8), (1, 2, 4)), strict=True))

@@ -1,4 +1,4 @@
-"""One way to schedule a convolution on ``mma.sync``: six knobs of the paper, five that extend them, three switches."""
+"""A schedule of a convolution on ``mma.sync``: the paper's six knobs, five that extend them, three switches."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class MmaConfig(Configuration):
 
     @property
     def threads(self) -> int:
-        """Threads of a block."""
+        """Threads per block."""
         return 32 * self.blk_row_warps * self.blk_col_warps * self.split_channels
 
 
@@ -86,5 +86,5 @@ SWITCHES = ("duplicate_aware", "register_packing", "layout")
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """The name of earlier versions."""
+        """Supports a name from earlier versions."""
         return former_name(__name__, name)

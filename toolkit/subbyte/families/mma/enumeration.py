@@ -1,8 +1,9 @@
-"""Which configurations of a space are valid, for all of them at once.
+"""Which configurations of a space are valid, computed for all of them at once.
 
-Every rule of :mod:`subbyte.families.mma.rules` reads a few knobs only. It is asked once for each combination of those,
-and the answers are spread over the whole space as arrays; only the two sums of many knobs are written out here. The
-result is the same as asking :func:`subbyte.families.mma.rules.why_not` for every configuration, which tests compare.
+Every rule of :mod:`subbyte.families.mma.rules` reads only a few knobs. It is evaluated once for each combination of
+those, and the answers are broadcast over the whole space as arrays; only the two sums over many knobs are computed
+here. The result is the same as calling :func:`subbyte.families.mma.rules.why_not` for every configuration, which tests
+compare.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from subbyte.workload import ConvWorkload
 from subbyte.workload.conv import BATCH_GROUP
 
 SAME = "same program"
-"""Kind of refusal of a configuration that builds the same program as another one of its space."""
+"""Kind of refusal for a configuration that builds the same program as another one of its space."""
 READS: dict[Callable[[Plan], str | None], tuple[str, tuple[str, ...]]] = {
     rules._operands: ("operands", ()),
     rules._sizes: ("index", ()),
@@ -40,7 +41,7 @@ READS: dict[Callable[[Plan], str | None], tuple[str, tuple[str, ...]]] = {
     rules._registers: ("registers", ()),
     rules._unrolled: ("code size", ("reorder_inner", "warp_row_tiles", "warp_col_tiles", "unroll")),
 }
-"""Kind of the reason and the knobs each rule reads; shared memory and registers are added up by own functions."""
+"""Kind of reason and knobs read for each rule; shared memory and registers have their own functions."""
 _PIXELS = ("blk_row_warps", "warp_row_tiles", "tile_height")
 _COLUMNS = ("blk_col_warps", "warp_col_tiles")
 _RING = ("stages", "chunk", "reorder_inner")
@@ -57,7 +58,7 @@ Array = NDArray[np.int64]
 
 
 def plainest(plan: Plan, knobs: Mapping[str, tuple[int, ...]]) -> MmaConfig:
-    """The first configuration with the value lists ``knobs`` that builds the same program as ``plan``'s."""
+    """The first configuration in the value lists ``knobs`` that builds the same program as that of ``plan``."""
     config = plan.config
     values = {}
     for name, _, effect in EFFECTS:
@@ -128,7 +129,7 @@ class _Enumeration:
     def table(self, reads: tuple[str, ...], ask: Callable[[Plan], Any], rectangles: bool = True) -> Array:
         """``ask`` for every combination of the knobs it reads, as int64: a number, or 1 for a reason and 0 for none.
 
-        Combinations that make no rectangle of pixels are refused anyway and stay 0.
+        Combinations whose pixels do not form a rectangle are rejected anyway and stay 0.
         """
         shape = tuple(size if name in reads else 1 for name, size in zip(self.names, self.shape, strict=True))
         table = np.zeros(shape, dtype=np.int64)
@@ -147,7 +148,7 @@ class _Enumeration:
         return Plan(self.workload, MmaConfig(**{**self.fixed, **values}), self.arch)
 
     def _shared(self) -> Array:
-        """Bytes of shared memory, as :attr:`Plan.shared_bytes` adds them up."""
+        """Bytes of shared memory, summed like :attr:`Plan.shared_bytes`."""
         stage = self.table((*_PIXELS, "reorder_inner", "chunk"), lambda plan: plan.activation_words)
         stage = stage + self.table((*_COLUMNS, "reorder_inner", "chunk"), lambda plan: plan.weight_words)
         words = self.table(_RING, lambda plan: plan.stages) * stage
@@ -170,7 +171,7 @@ class _Enumeration:
         return bad
 
     def _place(self, config: MmaConfig) -> tuple[int, ...] | None:
-        """Where the configuration is in the space; None when it is not of it."""
+        """The position of a configuration in the space; None if it is outside."""
         held = {**MmaConfig(**self.fixed).to_dict(), **{name: getattr(config, name) for name in self.names}}
         if held != config.to_dict() or any(getattr(config, name) not in self.knobs[name] for name in self.names):
             return None

@@ -1,4 +1,4 @@
-"""Which configurations to try when none was measured: those of the paper's space, by estimate."""
+"""Which configurations to try without measurements: those of the paper's space, by estimate."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from subbyte.families.mma.values import value_lists
 from subbyte.workload import ConvWorkload, ceil_div
 
 MULTIPROCESSORS = 132
-"""Of the GPU the estimate aims at (H200); smaller ones take the same configurations in more waves."""
+"""Multiprocessors of the GPU that the estimate assumes (H200); smaller ones run the same configurations in more
+waves."""
 
 
 def estimated_first(workload: ConvWorkload, arch: Arch) -> list[MmaConfig]:
@@ -26,8 +27,8 @@ def estimated_cycles(plan: Plan) -> float:
     """A rough count of cycles from launch to end, good enough to rank configurations of one workload.
 
     Blocks run in waves; in a wave every scheduler works through its warps' instructions, or waits for the latency of
-    one block where there is too little work to hide it; the L2 delivers what the blocks stage. The constants were set
-    by hand on the recorded landscapes of ResNet50 stages 2 and 3.
+    one block if there is too little work to hide it; the L2 delivers the data that blocks stage. The constants were
+    tuned by hand on the recorded landscapes of ResNet50 stages 2 and 3.
     """
     config = plan.config
     blocks = plan.launch.grid[0] * plan.launch.grid[1]
@@ -54,7 +55,7 @@ DEPENDENT_CYCLES = 33.0
 
 
 def _resident(plan: Plan) -> int:
-    """Blocks of one multiprocessor at a time, with registers as estimated."""
+    """Resident blocks of a multiprocessor, with the estimated registers."""
     arch, threads = plan.arch, plan.config.threads
     registers = min(arch.registers_per_thread, registers_needed(plan))
     by_shared = arch.shared_per_sm // (plan.shared_bytes + 1024)

@@ -32,7 +32,7 @@ _HERE = Path(__file__).parent
 RECORDED = 1.08
 """Measured cycles over estimated ones, the geometric mean of the recorded int4 layers (``kernel/best.json``)."""
 _SMALL = MmaConfig(blk_row_warps=1, blk_col_warps=1, warp_row_tiles=1, warp_col_tiles=1, reorder_inner=1)
-"""The configuration of the paper's space that asks for least: where it can be built, no other need be looked at."""
+"""The least demanding configuration of the paper's space: if it can be built, nothing else needs to be checked."""
 
 
 class MmaFamily(Family):
@@ -65,11 +65,11 @@ class MmaFamily(Family):
         return why_not(cast(Plan, plan))
 
     def hopeless(self, workload: ConvWorkload, arch: Arch) -> str | None:
-        """Why no configuration can be built, whatever it is; None when some may."""
+        """Why no configuration at all can be built; None when some may."""
         return hopeless(workload, arch)
 
     def first_estimate(self, workload: ConvWorkload, arch: Arch) -> float | None:
-        """Of activations of 8 bits, which no record holds."""
+        """For activations of 8 bits, which no record contains."""
         alike = workload.precision.activations.bits != 8
         return None if alike or hopeless(workload, arch) is not None else _first_estimate(workload, arch)
 
@@ -98,11 +98,11 @@ class MmaFamily(Family):
         return held_fields(fixed)
 
     def candidates(self, workload: ConvWorkload, arch: Arch) -> Iterable[Configuration]:
-        """The configurations of the paper's space, the one estimated fastest first."""
+        """The configurations of the paper's space, best estimate first."""
         return estimated_first(workload, arch)
 
     def estimate(self, plan: AnyPlan) -> float:
-        """A rough count of cycles."""
+        """A rough cycle count."""
         return estimated_cycles(cast(Plan, plan))
 
     def feature_row(self, plan: AnyPlan) -> list[float]:
@@ -110,7 +110,7 @@ class MmaFamily(Family):
         return plan_features(cast(Plan, plan))
 
     def made_up_share(self, workload: ConvWorkload, config: Configuration) -> float:
-        """Mid-sized tiles win, and every switch turned off costs."""
+        """Mid-sized tiles are fastest, and every technique turned off costs time."""
         one = cast(MmaConfig, config)
         tile = math.log2(one.pixels * one.columns)
         staged = math.log2(one.chunk * max(1, workload.r * workload.s) / max(1, workload.channel_blocks))
@@ -130,11 +130,11 @@ class MmaFamily(Family):
 
     @property
     def sources(self) -> tuple[Path, ...]:
-        """What decides the generated text."""
+        """The sources that determine the generated text."""
         return (_HERE / "emit", *(_HERE / name for name in ("plan.py", "operand_sizes.py", "tile.py", "config.py")))
 
     def weight_words(self, form: str, w: NDArray[np.int8]) -> NDArray[np.uint32] | None:
-        """Weights [K,R,S,C] for loads of so many words; None for a form of another family."""
+        """Weights [K,R,S,C] for loads of a certain number of words; None for a layout of another family."""
         return weights_of_form(form, w)
 
     def export(self, plan: AnyPlan) -> ExportParts:
@@ -145,7 +145,7 @@ class MmaFamily(Family):
 
     @property
     def topics(self) -> Mapping[str, Topic[InfoRecord]]:
-        """Tiling, packing in registers, memory accesses, loads step by step."""
+        """Tiling, register-level packing, memory accesses, loads step by step."""
         from subbyte.families.mma.explain import TOPICS
 
         return TOPICS

@@ -1,4 +1,4 @@
-"""What a cost model sees of a plan: loop extents, traffic and occupancy, and an analytic estimate."""
+"""The features of a plan for a cost model: loop extents, traffic and occupancy, and an analytic estimate."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from subbyte.families.mma.plan import Plan
 from subbyte.families.mma.rules import registers_allowed, registers_needed
 
 MULTIPROCESSORS = 132
-"""Of the GPU that waves are counted for (H200)."""
+"""Multiprocessors of the GPU for which waves are counted (H200)."""
 PLAN_FEATURES = (
     "pixels", "columns", "threads", "warps", "iterations", "chunks", "taps_staged", "instructions_tap",
     "instructions_body", "blocks", "resident_blocks", "resident_warps", "waves", "tail", "edge_waste", "shared_bytes",

@@ -16,7 +16,7 @@ _TWO_TILES = " in\n * the lower half of each byte, of 8*tile + 8 + o in the uppe
 
 
 def header_parts(plan: Plan) -> ExportParts:
-    """What the header needs. Raises Unsupported for a residual beside operands of 8 bits."""
+    """What the header needs. Raises Unsupported for a residual with 8-bit operands."""
     w = plan.workload
     if four_bits_alone(w) is not None:
         return _of_bytes(plan)

@@ -1,4 +1,5 @@
-"""What the types of its operands mean to a kernel: sizes of blocks and words, and where weights and zero points go."""
+"""What a kernel derives from its operand types: sizes of blocks and words, and the places of weights and zero
+points."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ BLOCK_WORDS = 32
 
 @dataclass(frozen=True)
 class OperandSizes(OperandTypes):
-    """The part of a plan that its workload's precision decides."""
+    """The part of a plan that follows from its workload's precision."""
 
     @property
     def atom(self) -> Atom:
@@ -22,17 +23,17 @@ class OperandSizes(OperandTypes):
 
     @property
     def vector(self) -> int:
-        """Column tiles whose weight words a lane loads together."""
+        """Column tiles whose weight words a lane loads at once."""
         raise NotImplementedError
 
     @property
     def tiles_together(self) -> int:
-        """Column tiles whose weights share a word: two where weights of 4 bits meet activations of 8."""
+        """Column tiles whose weights share a word: two for 4-bit weights with 8-bit activations."""
         return 2 if self.bytes_in and self.workload.precision.weights.bits == 4 else 1
 
     @property
     def tile_words(self) -> int:
-        """Words of an 8-channel tile of the output, of one image."""
+        """Words of an 8-channel tile of the output, per image."""
         return 8 // self.word_values
 
     @property
@@ -42,14 +43,14 @@ class OperandSizes(OperandTypes):
 
     @property
     def correction_base(self) -> int:
-        """Words of the prepared weights alone: behind them stands, of a zero point, what sums begin with."""
+        """Words of the prepared weights alone; with a zero point, the initial sums follow them."""
         w = self.workload
         return w.channel_blocks * w.r * w.s * (self.filters // 8 // self.tiles_together) * BLOCK_WORDS
 
     @property
     def weight_form(self) -> str:
-        """Form of the prepared weights: words of one load, and of others than int4 beside int4 what they are, to how
-        many filters they are padded, and the zero point with the power of two that sums are scaled by."""
+        """Layout of the prepared weights: words per load and, unless operands are int4, the types, the number of
+        filters after padding, and the zero point with the power of two by which sums are scaled."""
         types = self.workload.precision
         if not self.bytes_in and not self.zero_point and not self.bytes_out:
             return str(self.vector)

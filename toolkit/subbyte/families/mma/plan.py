@@ -1,9 +1,9 @@
 """The plan of a kernel: every size, index map and address, computed from workload, configuration and architecture.
 
-Nothing here knows TVM. The index functions use only ``+ * // %``, so the same function serves the generated kernel
-(on TIRx expressions), the records behind the pictures and the tests (on integers).
+Nothing here knows TVM. The index functions use only ``+ * // %``, so the same functions serve the generated kernel (on
+TIRx expressions), the records behind the pictures and the tests (on integers).
 
-Words: a *slot* is one input pixel of the block's staged tile (an 8 x 32 block of 32 words per channel block); a *tap*
+Terms: a *slot* is one input pixel of the block's staged tile (an 8 x 32 block of 32 words per channel block); a *tap*
 is a kernel position (r, s); the *tile* is the block's rectangle of output pixels.
 """
 
@@ -33,10 +33,10 @@ COPY_WORDS = 4
 
 @dataclass(frozen=True)
 class Plan(OperandSizes):
-    """Everything about one kernel that can be known before generating it.
+    """Everything about one kernel that is known before its code is generated.
 
-    ``stored`` is ``s4``, packed activations; ``s8`` is a control that keeps what the unpacked atom multiplies, signed
-    bytes, in memory: twice the bytes to load, and nothing to unpack (``benchmarks/paper unpacking``).
+    ``stored`` is ``s4``, packed activations; ``s8`` is a control experiment that stores in memory what the unpacked
+    atom multiplies, signed bytes: twice the bytes to load, and nothing to unpack (``benchmarks/paper unpacking``).
     """
 
     workload: ConvWorkload
@@ -78,12 +78,12 @@ class Plan(OperandSizes):
 
     @property
     def layout(self) -> str:
-        """Of activations and outputs in memory."""
+        """Layout of activations and outputs in memory."""
         return self.config.layout
 
     @property
     def columns(self) -> int:
-        """Output channels of a block."""
+        """Output channels per block."""
         return self.config.columns
 
     @property
@@ -98,20 +98,20 @@ class Plan(OperandSizes):
 
     @property
     def vector(self) -> int:
-        """Column tiles whose weight words a lane loads together."""
+        """Column tiles whose weight words a lane loads at once."""
         return min(max(self.config.warp_col_tiles // self.tiles_together, 1), 4)
 
     @property
     def pairs(self) -> int:
         """Matrix instructions along the warp's pixels: instruction m takes pixels m and, if it has two, m + pairs.
 
-        Partners half a tile apart, because then neighbouring taps see the same partners again and the compiler keeps
-        both words of a genuine fragment where the instruction wants them.
+        Partners are half a tile apart, because then neighbouring taps see the same partners again and the compiler
+        keeps both words of a genuine fragment where the instruction needs them.
         """
         return ceil_div(self.config.warp_row_tiles, self.atom.pixels)
 
     def partner(self, pair: Index, half: int) -> Index:
-        """The warp's pixel in half ``half`` of instruction ``pair`` (an odd last pixel meets itself)."""
+        """The warp's pixel in half ``half`` of instruction ``pair`` (an odd last pixel is its own partner)."""
         if half == 0:
             return pair
         if self.config.warp_row_tiles % 2:
@@ -143,17 +143,17 @@ class Plan(OperandSizes):
 
     @property
     def chunks(self) -> int:
-        """Steps along the input channels."""
+        """Number of chunks along the input channels."""
         return self.workload.channel_blocks // self.config.chunk
 
     @property
     def iterations(self) -> int:
-        """Stages loaded one after the other."""
+        """Number of stages loaded in sequence."""
         return self.chunks * (self.workload.r if self.config.reorder_inner else 1)
 
     @property
     def stages(self) -> int:
-        """Stages in shared memory at a time."""
+        """Number of stages in shared memory at a time."""
         return min(self.config.stages, self.iterations)
 
     def step(self, iteration: Index) -> tuple[Index, Index]:
@@ -166,7 +166,7 @@ class Plan(OperandSizes):
 
     @property
     def lowered(self) -> bool:
-        """The staged tile holds every duplicate, as im2col makes them."""
+        """Whether the staged tile holds every duplicate, as im2col creates them."""
         return self.config.duplicate_aware == "none"
 
     @cached_property
@@ -213,7 +213,7 @@ class Plan(OperandSizes):
 
     @staticmethod
     def _within(pixels: int, taps: int, block: Axis) -> Axis:
-        """The axis of a part of the block's pixels, its positions counted in the block's positions."""
+        """The axis of part of the block's pixels, with positions in units of the block's positions."""
         return Axis.of(pixels, taps, block.pixel_step, block.tap_step)
 
     @property
@@ -244,7 +244,7 @@ class Plan(OperandSizes):
 
     @property
     def stored_words(self) -> int:
-        """Words in memory of 8 channels of one image's pixel."""
+        """Words in memory of 8 channels of one pixel of one image."""
         return 1 if self.stored == "s4" else 2
 
     @property
@@ -274,7 +274,7 @@ class Plan(OperandSizes):
 
     @property
     def parameter_base(self) -> int:
-        """First word of the parameters: behind the stages, and behind what later reuses their space."""
+        """First word of the parameters: after the stages, and after anything that later reuses their space."""
         staged = self.stages * self.stage_words
         reduced = (self.config.split_channels - 1) * self.threads_per_split * self.accumulators
         unpacked = 0
@@ -305,7 +305,7 @@ class Plan(OperandSizes):
         return self.weight_words // COPY_WORDS
 
     def activation_copy(self, copy: Index) -> tuple[Index, Index, Index]:
-        """Slot, channel block (within the chunk) and piece of a copy: an image, or half of it when bytes are stored."""
+        """Slot, channel block (within the chunk) and piece of a copy: an image, or half of one if bytes are stored."""
         pieces = BATCH_GROUP * self.stored_words
         return copy // (pieces * self.config.chunk), copy // pieces % self.config.chunk, copy % pieces
 
@@ -324,7 +324,7 @@ class Plan(OperandSizes):
         return _word(self.config.layout, w.p, w.q, w.filter_blocks, group, p, q, tile // 4, image) + tile % 4
 
     def added_word(self, group: Index, p: Index, q: Index, tile: Index, image: Index) -> Index:
-        """First word of the 32 channels with a tile in a tensor of the output's sizes, as values of four bits."""
+        """First word of the 32 channels that contain a tile, in a tensor of the output's sizes with four-bit values."""
         w = self.workload
         if not self.bytes_out:
             return self.output_word(group, p, q, tile // 4 * 4, image)
@@ -346,18 +346,18 @@ class Plan(OperandSizes):
 
     @property
     def parameter_form(self) -> str:
-        """Form of the requantization parameters."""
+        """Layout of the requantization parameters."""
         form = f"fixed{self.atom.scale_log2}" if self.requant == "fixed" else "general"
         return form if self.added is None else form + ADDED
 
     @cached_property
     def added(self) -> Operand | None:
-        """The type of a tensor of values that is added before sums are rounded."""
+        """The type of a tensor of values that is added before rounding."""
         return Fusion.of(self.output).added
 
     @property
     def parameter_rows(self) -> int:
-        """Parameters of an output channel."""
+        """Parameters per output channel."""
         return 3 if self.added is None else 4
 
     @cached_property
@@ -385,14 +385,14 @@ class Plan(OperandSizes):
 
 
 def plan(workload: ConvWorkload, config: MmaConfig, arch: Arch | str = "sm_90a", **options: Any) -> Plan:
-    """The plan for a workload; it exists also for configurations that :mod:`subbyte.space` refuses."""
+    """The plan for a workload; it exists even for configurations that :mod:`subbyte.space` rejects."""
     return Plan(workload, config, arch_named(arch) if isinstance(arch, str) else arch, **options)
 
 
 def _word(
     layout: str, height: int, width: int, blocks: int, group: Index, y: Index, x: Index, block: Index, image: Index
 ) -> Index:
-    """First of the four words of 32 channels of one image's pixel in a packed layout."""
+    """First of the four words of 32 channels of one pixel of one image in a packed layout."""
     if layout == "nhwcnc":
         return (((group * height + y) * width + x) * blocks + block) * BLOCK_WORDS + image * COPY_WORDS
     return (((group * BATCH_GROUP + image) * height + y) * width + x) * (blocks * COPY_WORDS) + block * COPY_WORDS

@@ -1,7 +1,7 @@
-"""Which configurations can be built, and why the others cannot: one rule, one reason each.
+"""Which configurations can be built, and why the others cannot: one reason per rule.
 
-A rule is a function of the plan that returns the reason in words, or None. ``why_not`` gives the first reason that
-holds; the order goes from the request itself to what the hardware lacks.
+A rule is a function of the plan that returns the reason in words, or None. ``why_not`` returns the first reason that
+applies; the order goes from the request itself to the limits of the hardware.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from subbyte.workload.conv import ConvWorkload
 from subbyte.workload.coverage import largest_tensor, sum_limit, too_large, warp_limit, whole_codes
 
 REGISTER_OVERHEAD = 40
-"""Registers for addresses, loop state and temporaries, beside accumulators and fragments."""
+"""Registers for addresses, loop state and temporaries, besides accumulators and fragments."""
 HOISTED_ADDRESSES = 40
-"""Registers the compiler may fill with addresses it computes before the loop: just below the hardware's limit it does
+"""Registers that the compiler may fill with addresses computed before the loop: just below the hardware's limit it does
 so, and then spills other values."""
 UNROLLED_LIMIT = 1600
-"""Matrix instructions of one unrolled loop body: beyond it the instruction cache is outgrown several times."""
+"""Most matrix instructions in one unrolled loop body: beyond it the instruction cache overflows several times over."""
 GRID_LIMIT = 65_535
-"""Blocks along the second grid dimension."""
+"""Most blocks along the second grid dimension."""
 SPILLS = Path(__file__).with_name("spills.json")
 
 
@@ -153,9 +153,9 @@ def _registers(plan: Plan) -> str | None:
 
 @cache
 def seen_to_spill(spec: str, arch: str) -> frozenset[str]:
-    """Keys of the configurations that fit by the estimate, but for which the compiler used local memory.
+    """Keys of the configurations that fit according to the estimate, but for which the compiler used local memory.
 
-    Written by ``tools/resource_table.py`` from what it compiled.
+    Written by ``tools/resource_table.py`` from compiled kernels.
     """
     found = json.loads(SPILLS.read_text(encoding="utf-8")) if SPILLS.is_file() else {}
     return frozenset(found.get(spec, {}).get(arch, ()))
@@ -176,7 +176,7 @@ RULES: tuple[Callable[[Plan], str | None], ...] = (
 
 
 def why_not(plan: Plan) -> str | None:
-    """The reason why this plan cannot be built, beginning with its kind and a colon; None when it can."""
+    """Why this plan cannot be built ("kind: details"); None when it can."""
     for rule in RULES:
         reason = rule(plan)
         if reason is not None:
@@ -185,13 +185,14 @@ def why_not(plan: Plan) -> str | None:
 
 
 def hopeless(workload: ConvWorkload, arch: Arch) -> str | None:
-    """Why no configuration of the family can be built, whatever it is; None when some may. Takes no time."""
+    """Why no configuration of the family at all can be built; None when some may. Cheap."""
     plan = Plan(workload, MmaConfig(), arch)
     return _operands(plan) or _sizes(plan) or _coverage(plan) or _accumulator(plan)
 
 
 def registers_needed(plan: Plan) -> int:
-    """An estimate of the registers of one thread. Where it was too low, :func:`seen_to_spill` says so."""
+    """An estimate of the registers of one thread. Where it was too low, :func:`seen_to_spill` lists the
+    configuration."""
     atom = plan.atom
     weights = plan.config.warp_col_tiles * atom.registers + plan.vector
     return plan.accumulators + live_fragments(plan) * atom.registers + weights + REGISTER_OVERHEAD

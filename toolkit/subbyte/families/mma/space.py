@@ -1,4 +1,5 @@
-"""A space: the product of the knobs' values for one workload and architecture, with the reason for each refusal."""
+"""A space: all combinations of the knobs' values for one workload and architecture, with the reason for each
+refusal."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ HELD = (*SWITCHES, "atom")
 
 @dataclass(frozen=True)
 class Space(ListedTable):
-    """All configurations of a workload on an architecture. Index = mixed radix over ``knobs``, first knob fastest.
+    """All configurations for a workload on an architecture. Index = mixed radix over ``knobs``, first knob fastest.
 
     ``fixed`` holds the fields that do not vary: switches and atom.
     """
@@ -38,12 +39,12 @@ class Space(ListedTable):
     fixed: Mapping[str, Value]
 
     def config(self, index: int) -> MmaConfig:
-        """The configuration with this index. Raises InvalidInput when it is no integer or out of range."""
+        """The configuration with this index. Raises InvalidInput when it is not an integer or out of range."""
         held: Mapping[str, Any] = self.fixed
         return MmaConfig(**self.values_at(index), **held)
 
     def index(self, config: Configuration) -> int:
-        """The index of a configuration. Raises InvalidInput naming the field that is not of this space."""
+        """The index of a configuration. Raises InvalidInput naming the field that does not belong to this space."""
         index, weight = 0, 1
         if not isinstance(config, MmaConfig):
             raise InvalidInput(f"configuration {shown(config)}: expected an MmaConfig, such as MmaConfig(chunk=2)")
@@ -69,7 +70,8 @@ class Space(ListedTable):
     def check(self, which: int | Configuration, /) -> str | None:
         """Why a configuration is refused ("kind: details"), None when it is valid.
 
-        It cannot be built (:mod:`subbyte.families.mma.rules`), or an earlier one of the space builds the same program.
+        Either it cannot be built (:mod:`subbyte.families.mma.rules`), or an earlier one of the space builds the same
+        program.
         """
         planned = self.plan(which)
         reason = why_not(planned)
@@ -79,7 +81,7 @@ class Space(ListedTable):
 
     @property
     def hopeless(self) -> str | None:
-        """Why none of its configurations can be built, whatever it is; None when some may. Takes no time."""
+        """Why none of its configurations can be built; None when some may. Cheap."""
         return hopeless(self.workload, self.arch)
 
     @cached_property
@@ -101,7 +103,7 @@ class Space(ListedTable):
 
     @cached_property
     def hash(self) -> str:
-        """Hexadecimal digest of what an index means and of the constraints: of ``index_hash`` and ``valid``."""
+        """Hexadecimal digest of the meaning of an index and of the constraints: of ``index_hash`` and ``valid``."""
         return space_hash(self.index_hash, self.valid)
 
 
@@ -115,5 +117,5 @@ def held_fields(fixed: Mapping[str, object]) -> dict[str, Value]:
 
 
 def space_hash(index_hash: str, valid: Sequence[int]) -> str:
-    """:attr:`Space.hash` of a space whose indices mean the same and whose constraints leave ``valid`` (ascending)."""
+    """:attr:`Space.hash` of a space with this ``index_hash`` whose constraints leave ``valid`` (ascending)."""
     return hashlib.sha256(f"{index_hash} {','.join(map(str, valid))}".encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""The shape of a block's tile of output pixels, where the configuration leaves it open."""
+"""The shape of a block's tile of output pixels, if the configuration does not fix it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from subbyte.workload.conv import ConvWorkload, ceil_div
 
 
 def choose_tile(workload: ConvWorkload, pixels: int) -> tuple[int, int]:
-    """The rectangle of ``pixels`` outputs that wastes fewest at edges, then stages fewest inputs, then is widest."""
+    """The rectangle of ``pixels`` outputs that wastes the fewest at edges, then stages the fewest inputs, then is
+    widest."""
 
     def cost(height: int) -> tuple[int, int, int]:
         width = pixels // height

@@ -1,12 +1,12 @@
 """The value lists of the kinds of spaces.
 
-``paper`` has the six knobs with TVM's values (Choi et al. 2022, section 4.1), for every workload. ``extended`` holds
-them all and adds knobs. What it adds follows the shape, so that the space is large where there is something to choose
-and can still be measured as a whole: a layer with few channels has many pixels, which can be tiled in many ways; a
-deep layer has few pixels and a long sum, which can be split and prefetched.
+``paper`` has the six knobs with TVM's values (Choi et al. 2022, section 4.1), for every workload. ``extended`` includes
+them all and adds knobs. The additions depend on the shape, so that the space is large where there is something to
+choose and can still be measured as a whole: a layer with few channels has many pixels, which can be tiled in many ways;
+a deep layer has few pixels and a long reduction, which can be split and prefetched.
 
-``min_blocks`` is no knob of a space: of 168 measured pairs with 0 and with 2 half were within 0.5 % of each other,
-and more than half of the pairs looked at are the same machine code.
+``min_blocks`` is not a knob of a space: of 168 measured pairs with 0 and with 2, half were within 0.5 % of each other,
+and more than half of the pairs examined have the same machine code.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from subbyte.workload import ConvWorkload
 Values = tuple[int, ...]
 KINDS = ("paper", "extended")
 DEEP_BLOCKS = 8
-"""Blocks of 32 input channels from which on a layer counts as deep."""
+"""A layer with at least this many blocks of 32 input channels counts as deep."""
 
 _PAPER: dict[str, Values] = {
     "blk_row_warps": (1, 2, 4),

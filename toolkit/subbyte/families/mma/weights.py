@@ -22,16 +22,17 @@ BYTE_CHANNELS = 16
 """Channels of one block of 8-bit activations."""
 
 VECTORS = (1, 2, 4)
-"""Allowed words per lane of one load (4, 8 or 16 bytes)."""
+"""Allowed words per lane in one load (4, 8 or 16 bytes)."""
 
 _FORM = re.compile(
     r"(?P<kind>nibbles|w4a8\.|w8a8\.)(?P<vec>[124])k(?P<unit>16|32)(?:\.z(?P<zero>-?\d+)s(?P<scale>\d+))?"
 )
-"""Of weights beside other operands than int4 alone (:attr:`subbyte.families.mma.plan.Plan.weight_form`)."""
+"""Layout of weights for workloads that are not int4 only (:attr:`subbyte.families.mma.plan.Plan.weight_form`)."""
 
 
 def weights_of_form(form: str, w: NDArray[np.int8]) -> Words | None:
-    """Weights [K,R,S,C] packed in ``form``, flat uint32; None if another family has that form. Raises InvalidInput."""
+    """Weights [K,R,S,C] packed in layout ``form``, flat uint32; None if it belongs to another family. Raises
+    InvalidInput."""
     if form in map(str, VECTORS):
         return prepare_weights(w, int(form))
     found = _FORM.fullmatch(form)
@@ -53,14 +54,14 @@ def _lanes_of_int4(w: Int8Array, vec: int) -> Words:
 
 
 def _lanes_of_bytes(w: Int8Array, vec: int) -> Words:
-    """int8 [K,R,S,C] -> uint32 [CB][R*S][KT/vec][32 lanes][vec] as below, but with blocks of 16 channels: word ``j`` of
-    a lane is channels 4j to 4j+3."""
+    """int8 [K,R,S,C] -> uint32 [CB][R*S][KT/vec][32 lanes][vec] as in :func:`prepare_weights`, but with blocks of 16
+    channels: word ``j`` of a lane is channels 4j to 4j+3."""
     return _lanes(pack(pad_axis(w, 3, BYTE_CHANNELS), Operand(8)), vec)
 
 
 def _lanes_of_two_tiles(w: Int8Array, vec: int) -> Words:
-    """The same of int4 values: [CB][R*S][KT/2/vec][32 lanes][vec]; a word has four channels of two neighbouring tiles,
-    those of the even one in the lower half of each byte."""
+    """The same for int4 values: [CB][R*S][KT/2/vec][32 lanes][vec]; a word has four channels of two neighbouring tiles,
+    with those of the even tile in the lower half of each byte."""
     filters, height, width, channels = pad_axis(w, 3, BYTE_CHANNELS).shape
     tiles = pad_axis(w, 3, BYTE_CHANNELS).reshape(-1, 2, TILE_FILTERS, height, width, channels)
     codes = (tiles[:, 0] & 15) | (tiles[:, 1] & 15) << 4
@@ -83,7 +84,7 @@ def prepare_weights(w: Int8Array, vec: int) -> Words:
 
 
 def _lanes(words: Words, vec: int) -> Words:
-    """Words [filters][R][S][CB*4] in the order of lanes."""
+    """Words [filters][R][S][CB*4] in lane order."""
     filters, height, width, length = words.shape
     groups, taps, blocks = filters // (TILE_FILTERS * vec), height * width, length // BLOCK_WORDS
     split = words.reshape(groups, vec, TILE_FILTERS, taps, blocks, BLOCK_WORDS)

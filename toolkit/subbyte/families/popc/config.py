@@ -1,4 +1,4 @@
-"""How to schedule the kernel that counts bits on the integer units."""
+"""The schedule of a kernel that counts bits on the integer units."""
 
 from __future__ import annotations
 

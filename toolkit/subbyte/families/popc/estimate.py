@@ -1,4 +1,4 @@
-"""How long a kernel takes, roughly: popcounts, 16 a cycle of a multiprocessor, and the other instructions."""
+"""A rough estimate of a kernel's time: popcounts, 16 per cycle on a multiprocessor, and the other instructions."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from subbyte.families.shared.planes.plan import PlanePlan
 from subbyte.families.shared.planes.waves import in_waves, load_cost
 
 COUNT_CYCLES, OTHER_CYCLES = 8.0, 2.0
-"""Of a quarter of a multiprocessor, for a warp's popcount (CUDA C++ Programming Guide: 16 a cycle) and another integer
-instruction (64 a cycle)."""
+"""Cycles of a quarter multiprocessor for a warp's popcount (CUDA C++ Programming Guide: 16 a cycle) and for another
+integer instruction (64 a cycle)."""
 LOAD_CYCLES = 8.0
 
 
 def estimated_cycles(plan: PlanePlan) -> float:
-    """A rough count of cycles, good enough to rank configurations of one workload."""
+    """A rough cycle count, good enough to rank configurations of one workload."""
     config, saved = plan.config, cast(PopcConfig, plan.config).carry_save
     pieces = len(plan.pieces) * plan.view.r * plan.chunks * plan.planes
     pairs = pieces * plan.weight_planes * 2 * config.warp_col_tiles * config.warp_row_tiles

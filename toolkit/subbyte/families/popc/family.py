@@ -25,7 +25,7 @@ class PopcFamily(PlaneFamily):
     lanes = False
 
     def cycles(self, plan: PlanePlan) -> float:
-        """A rough count of cycles."""
+        """A rough cycle count."""
         return estimated_cycles(plan)
 
     def emit(self, plan: Plan) -> Function:

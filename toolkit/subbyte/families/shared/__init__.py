@@ -1,1 +1,1 @@
-"""What kinds of kernels share: no family imports another."""
+"""What the kinds of kernels share: no family imports another."""

@@ -1,4 +1,4 @@
-"""One axis of an image: how output pixels and taps meet staged input positions."""
+"""One axis of an image: how output pixels and taps map to staged input positions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Axis:
     """How the output pixels and taps of one axis map to staged input positions.
 
     Position = ``pixel * pixel_step + tap * tap_step`` in units of ``unit`` input pixels. Dividing by the greatest
-    common divisor leaves no gap, so a staged tile holds only positions that are used (Choi et al. 2022, 3.1.2).
+    common divisor removes gaps, so a staged tile holds only positions that are used (Choi et al. 2022, 3.1.2).
     """
 
     pixel_step: int

@@ -1,4 +1,4 @@
-"""What kernels on bit planes take, whatever multiplies them."""
+"""What all kernels on bit planes accept, whichever instruction multiplies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_SUM = 1 << 31
 
 
 def bit_operands(workload: ConvWorkload, name: str, other: str) -> str | None:
-    """Bit planes of both operands; int4 has the family ``other``, which is faster."""
+    """Both operands must be bit planes; int4 has the family ``other``, which is faster."""
     types = workload.precision
     if types == INT4:
         return f"operands: {name} kernels compute bit planes, such as w1a2; int4 has the {other} family"
@@ -30,7 +30,7 @@ def bit_operands(workload: ConvWorkload, name: str, other: str) -> str | None:
 
 
 def compared_range(least: int, largest: int) -> str | None:
-    """What a sum is compared by is the sign of a difference of 32 bits."""
+    """A sum is compared by the sign of a difference, which must fit 32 bits."""
     if largest - least < MOST_SUM - 1:
         return None
     return f"range: what is compared goes from {least} to {largest}, beyond 32 bits; use fewer channels"
@@ -38,7 +38,7 @@ def compared_range(least: int, largest: int) -> str | None:
 
 @cache
 def compared_output(output: str, operand: Operand) -> str | None:
-    """Codes that count thresholds, or sums."""
+    """The output must be codes that count thresholds, or sums."""
     if output == SUMS:
         return None
     if operand.bits > MOST_OUTPUT_BITS:

@@ -1,4 +1,4 @@
-"""Sizes that every kernel on bit planes counts with: planes, blocks of channels, classes of the border."""
+"""Sizes shared by all kernels on bit planes: planes, blocks of channels, border classes."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from subbyte.workload.operand import BLOCK_BITS
 
 
 class BitSizes:
-    """Of a layer as a kernel takes it (``view``), whose ``border`` costs classes of pixels or nothing."""
+    """Sizes of a layer as a kernel sees it (``view``), whose ``border`` costs classes of pixels or nothing."""
 
     @property
     def view(self) -> ConvWorkload:
-        """The layer as the kernel takes it."""
+        """The layer as the kernel sees it."""
         raise NotImplementedError
 
     @property
     def border(self) -> str:
-        """How pixels beyond the border are counted (subbyte.numerics.bit_products)."""
+        """How pixels outside the image are counted (subbyte.numerics.bit_products)."""
         raise NotImplementedError
 
     @property
@@ -49,7 +49,7 @@ class BitSizes:
 
     @cached_property
     def border_rows(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Class of each output row and of each output column (subbyte.numerics.border_classes), all 0 where the border
+        """Class of each output row and of each output column (subbyte.numerics.border_classes), all 0 if the border
         costs nothing."""
         w = self.view
         if self.border != CLASSES:

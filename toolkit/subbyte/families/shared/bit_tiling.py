@@ -1,8 +1,8 @@
-"""How a kernel on bit planes cuts the matrix product: levels from the whole down to one instruction.
+"""How a kernel on bit planes divides the matrix product: levels from the whole down to one instruction.
 
-Pixels times images are the rows of the product here, output channels its columns, kernel offsets times input channels
-its depth, in values; an instruction takes a plane of either side. Each family reads its levels off the plan that its
-kernels are written with.
+Here pixels times images are the rows of the product, output channels its columns, kernel offsets times input channels
+its depth, in values; an instruction takes one plane of either side. Each family reads its levels from the plan that its
+kernels use.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from subbyte.workload.conv import BATCH_GROUP
 
 @dataclass(frozen=True)
 class BitLevel:
-    """One level of the cutting. ``count``: how many of it one of the level above has; ``rows`` (pixels times images) by
+    """One level of the tiling. ``count``: how many of it the level above contains; ``rows`` (pixels times images) by
     ``channels`` (output channels) by ``depth`` values, with ``pairs`` of planes multiplied."""
 
     name: str
@@ -31,10 +31,10 @@ class BitLevel:
 
 @dataclass(frozen=True)
 class BitTiling(InfoRecord):
-    """The levels of one kernel, the whole product first; of blocks at a border, what one inside the image has.
+    """The levels of one kernel, from the whole product down; sizes are those of a block inside the image.
 
-    ``block_pixels``: rows and columns of output pixels of a block; ``planes`` and ``weight_planes``: bits of an
-    activation and of a weight; ``ones``: instructions of a block that count the activations' own bits and multiply no
+    ``block_pixels``: rows and columns of output pixels per block; ``planes`` and ``weight_planes``: bits of an
+    activation and of a weight; ``ones``: instructions per block that count the activations' own bits and multiply no
     weights.
     """
 
@@ -53,7 +53,7 @@ class BitTiling(InfoRecord):
 
     @property
     def instructions(self) -> int:
-        """Instructions of a block that no border cuts, those of ones left out."""
+        """Instructions of a block that no border cuts, without those of ones."""
         return prod(level.count for level in self.levels[2:])
 
     def title(self) -> str:
@@ -66,13 +66,13 @@ class BitTiling(InfoRecord):
         )
 
     def table(self) -> Table:
-        """One row for each level."""
+        """One row per level."""
         names = ("level", "of the level above", "pixels x images", "output channels", "depth", "pairs of planes")
         rows = ((one.name, one.count, one.rows, one.channels, one.depth, one.pairs) for one in self.levels)
         return Table(names, tuple(rows))
 
     def text(self) -> str:
-        """The levels, and what a block consists of."""
+        """The levels, and the composition of a block."""
         rows, columns = self.block_pixels
         ones = f", and {self.ones:,} that count the activations' bits" if self.ones else ""
         what = f"{self.levels[-1].name}{'s' * (self.instructions > 1)}"
@@ -85,7 +85,7 @@ class BitTiling(InfoRecord):
 
 
 def bit_tiling(plan: Plan, instruction: str, levels: Sequence[BitLevel], threads: int, ones: int = 0) -> BitTiling:
-    """The record of a plan, the level of the whole product put before the others."""
+    """The record of a plan; the level of the whole product is put first."""
     w, types = plan.workload, plan.workload.precision
     whole = BitLevel("product", 1, w.batch_groups * BATCH_GROUP * w.p * w.q, w.k, w.r * w.s * w.c, levels[0].pairs)
     return BitTiling(

@@ -1,7 +1,7 @@
 """Lines of a kernel's CUDA text, and what a warp's lanes did at each of them when the text ran on the CPU.
 
-The emulator notes with every access the line it came from, so a picture can light the line that it shows, and show
-what a line did. A line is of the text that ran; the addresses are those of the trace.
+The emulator records the source line of every access, so a picture can highlight the line that it shows, and show
+what a line did. Lines are those of the text that ran; addresses are those of the trace.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Place = tuple[int | None, int | None]
 
 @dataclass(frozen=True)
 class LineAccess:
-    """What the 32 lanes of a warp did once at a line.
+    """What the 32 lanes of a warp did in one execution of a line.
 
-    ``kind`` is the trace's (``copy``, ``shared_load``, ``mma`` ...), ``bytes`` are those of a lane. A lane's place is
-    its byte in the argument's array in global memory and its byte in the shared window: None where it touches none of
-    it (zero padding reads no global memory), and for a lane that takes no part there is no place at all.
+    ``kind`` is the trace's (``copy``, ``shared_load``, ``mma`` ...), ``bytes`` is per lane. A lane's place consists of
+    its byte in the argument's array in global memory and its byte in shared memory, each None if it touches none of
+    it (zero padding reads no global memory); an inactive lane has no place at all.
     """
 
     line: int
@@ -36,16 +36,16 @@ class LineAccess:
 
     @property
     def active(self) -> int:
-        """Lanes that take part."""
+        """The active lanes."""
         return sum(lane is not None for lane in self.lanes)
 
 
 @dataclass(frozen=True)
 class Listing(InfoRecord):
-    """A part of a kernel's CUDA text: ``numbers`` count from 1 in the whole text, ``texts`` are the lines themselves.
+    """Part of a kernel's CUDA text: ``numbers`` count from 1 in the whole text, ``texts`` are the lines themselves.
 
-    ``accesses`` are what was done at the lines, in the order that the record's maker gives; ``steps`` names lines by
-    the step of a technique that they do.
+    ``accesses`` are what was done at the lines, in the order in which the record provides them; ``steps`` lists lines
+    by the step of a technique that they perform.
     """
 
     kernel: str
@@ -63,7 +63,7 @@ class Listing(InfoRecord):
         return f"CUDA text of {self.kernel}: {len(self.numbers)} lines, {len(self.accesses)} accesses of a warp"
 
     def table(self) -> Table:
-        """One row for each line, with how often the warp acts there."""
+        """One row per line, with how often the warp acts there."""
         counts: dict[int, int] = {}
         for access in self.accesses:
             counts[access.line] = counts.get(access.line, 0) + 1
@@ -78,9 +78,9 @@ def listed(
     lines: Iterable[int] | None = None,
     steps: Mapping[str, tuple[int, ...]] | None = None,
 ) -> Listing:
-    """The listing of a run with a trace. ``groups``: rows of the trace by lane [32] (-1: no part), one per access.
+    """The listing of a run with a trace. ``groups``: rows of the trace by lane [32] (-1: inactive), one per access.
 
-    ``lines``: the numbers to list; by default the whole body of the kernel that ran.
+    ``lines``: the line numbers to list; by default the whole body of the kernel that ran.
     """
     text = run.text.split("\n")
     numbers = tuple(body(run.text, run.entry) if lines is None else lines)
@@ -89,7 +89,7 @@ def listed(
 
 
 def line_access(rows: Rows, group: NDArray[np.intp]) -> LineAccess:
-    """One access of a warp, from the rows of its lanes (-1: no part)."""
+    """One access of a warp, from the rows of its lanes (-1: inactive)."""
     first = rows[group[group >= 0][0]]
     places = tuple(_place(rows[row]) if row >= 0 else None for row in group)
     return LineAccess(int(first["line"]), KINDS[int(first["kind"])], int(first["size"]), places)
@@ -102,7 +102,7 @@ def _place(row: np.void) -> Place:
 
 
 def body(text: str, entry: str) -> range:
-    """Numbers of the lines of a kernel's body, from the one that names it; a declaration before it does not count."""
+    """Line numbers of a kernel's body, from the line that names it; a declaration before it does not count."""
     lines = text.split("\n")
     first = max(n for n, line in enumerate(lines, 1) if "__global__" in line and f" {entry}(" in line)
     last = max((n for n, line in enumerate(lines, 1) if n > first and line.startswith("}")), default=len(lines))

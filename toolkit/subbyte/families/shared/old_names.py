@@ -1,4 +1,4 @@
-"""Functions of earlier versions that nothing here uses any more; :mod:`subbyte.renamed` hands them out."""
+"""Functions from earlier versions that nothing here uses any more; :mod:`subbyte.renamed` provides them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ Given = TypeVar("Given")
 
 
 def warp_family_only(config: Given) -> Given:
-    """``config``, when it is None, no configuration, or of the usual family. Raises Unsupported for one of another."""
+    """``config`` if it is None, not a configuration, or of the default family. Raises Unsupported for one of
+    another."""
     if any(family.owns(config) for family in families().values()) and not usual().owns(config):
         raise not_here(config, [usual()])
     return config

@@ -1,4 +1,5 @@
-"""The counts of one output pixel, as records show them: its place, the values of a few images, bits of its window."""
+"""The counts of one output pixel, as records show them: its position, the values of a few images, bits of its
+window."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from subbyte.workload.operand import WORD_BITS
 @dataclass(frozen=True, eq=False)
 class OneWindow:
     """An output pixel ``at`` of image ``batch``, and values x [batch + 1,H,W,C] and w [K,R,S,C] of ``workload``, which
-    has only the images up to it."""
+    contains only the images up to it."""
 
     workload: ConvWorkload
     batch: int
@@ -30,7 +31,7 @@ class OneWindow:
         cls, whole: ConvWorkload, batch: int, at: tuple[int, int], seed: int, x: NDArray[Any] | None,
         w: NDArray[Any] | None,
     ) -> OneWindow:  # fmt: skip
-        """Of given values, which may be of all images, else of random ones."""
+        """For given values, which may cover all images, or random ones by default."""
         images = batch + 1 if x is None else whole.n
         wl = ConvWorkload(
             images, whole.h, whole.w, whole.c, whole.k, whole.r, whole.s, whole.pad, whole.stride, whole.dilation,
@@ -43,13 +44,13 @@ class OneWindow:
 
     @property
     def border_class(self) -> int:
-        """The class of border constants of the pixel."""
+        """The border class of the pixel."""
         wl = self.workload
         return int(border_classes(wl).of[self.at]) if bit_products(wl.precision).border == CLASSES else 0
 
     def counts(self, operation: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Bits that the window and the weights of each of 32 channels have in common, or (``xor``) that differ
-        [q][p][32], and the window's own [q]."""
+        """Number of bits that the window and the weights of each of 32 channels have in common, or (``xor``) that
+        differ, [q][p][32], and the window's own [q]."""
         wl = self.workload
         top, left = self.at[0] * wl.stride, self.at[1] * wl.stride
         rows, columns = (
@@ -67,8 +68,8 @@ class OneWindow:
 def batch_and_pixel(
     workload: ConvWorkload, view: ConvWorkload, image: int, row: int, column: int
 ) -> tuple[int, tuple[int, int]]:
-    """The image of the workload and the output pixel of a pixel of the first group of images as a kernel takes it: in
-    a flat view (:func:`~subbyte.families.shared.flat_view.flat_view`) pixels of all groups follow one another."""
+    """The workload's image and output pixel for a pixel of the first group of images as a kernel sees it: in
+    a flat view (:func:`~subbyte.families.shared.flat_view.flat_view`) pixels of all groups are consecutive."""
     if (view.h, view.w) == (workload.h, workload.w):
         return image, (row, column)
     group, rest = divmod(row * view.q + column, workload.p * workload.q)

@@ -1,1 +1,1 @@
-"""Kernels for few input channels: windows of output pixels lie in shared memory as bytes."""
+"""Kernels for few input channels: windows of output pixels are stored in shared memory as bytes."""

@@ -1,4 +1,4 @@
-"""How to schedule a kernel for few input channels."""
+"""The schedule of a kernel for few input channels."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from subbyte.spaces.configuration import Configuration, configuration
 from subbyte.spaces.knob import flag, knob, whole
 
 TILE_PIXELS = 8
-"""Output pixels, of 8 images each, that are the 64 rows of an instruction."""
+"""Output pixels, of 8 images each, that form the 64 rows of an instruction."""
 
 
 @configuration
 class StemConfig(Configuration):
     """A schedule of the stem family (wgmma s8, sm_90a): pixels are the rows of an instruction, output channels its
     columns, and both operands come from shared memory. A tile is 8 output pixels of one output row, for 8 images; a
-    turn is a group of output rows in a segment. Each warpgroup writes the windows of its turns, and multiplies them, by
-    itself."""
+    turn is a group of output rows in a segment. Each warpgroup writes and multiplies the windows of its own
+    turns."""
 
     prefix: ClassVar[str] = "stem-"
 
@@ -56,5 +56,5 @@ class StemConfig(Configuration):
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Threads per block."""
         return 128 * self.consumers

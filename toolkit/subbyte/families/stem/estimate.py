@@ -1,7 +1,7 @@
-"""How long a kernel takes, roughly: what its warpgroups multiply, issue, copy and store.
+"""A rough estimate of a kernel's time: what its warpgroups multiply, issue, copy and store.
 
-Products of some warpgroups run beside the instructions of others, but share the issue slots with them: most of both
-counts.
+Products of some warpgroups overlap with the instructions of others, but share the issue slots with them, so most of
+both counts.
 """
 
 from __future__ import annotations
@@ -14,25 +14,26 @@ from subbyte.workload.conv import BATCH_GROUP, ceil_div
 
 MULTIPROCESSORS = 132
 START_CYCLES = 2400.0
-"""From one launch to the next: launch, first bytes, last stores."""
+"""Fixed cycles of a launch: launch, first bytes, last stores."""
 BLOCK_CYCLES = 1200.0
-"""Of a block beside its turns: barriers, weights, first words."""
+"""Cycles of a block besides its turns: barriers, weights, first words."""
 STORED = 18.0
-"""Bytes of a multiprocessor in a cycle to memory, all of them at once."""
+"""Bytes per cycle and multiprocessor stored to memory when all store at once."""
 PER_STRING, PER_PART, PER_STEP, PER_SUM, PER_TILE, PER_TURN = 8.0, 1.6, 4.0, 1.7, 24.0, 80.0
-"""Instructions of a warp: a string; a word of it, with the words that it is made of; a wgmma; a sum; a tile; a turn."""
+"""Instructions of a warp: per string; per word of it, including the words it is made from; per wgmma, sum, tile and
+turn."""
 ALONE = 0.6
-"""Share of its instructions' latency that a warpgroup without a neighbour does not hide."""
+"""Fraction of its instructions' latency that a warpgroup without a neighbour does not hide."""
 FEATURES = ("estimate", "products", "instructions", "written", "waves", "resident", "shared")
 
 
 def product_cycles(filters: int) -> float:
-    """Of an s8 wgmma with both operands in shared memory (measured on an H200)."""
+    """Cycles of an s8 wgmma with both operands in shared memory (measured on an H200)."""
     return max(filters / 2, 16 + filters / 4)
 
 
 def resident(plan: StemPlan) -> int:
-    """Blocks that a multiprocessor has at a time."""
+    """Resident blocks of a multiprocessor."""
     arch, threads = plan.arch, plan.config.threads
     registers = ceil_div(registers_needed(plan), 8) * 8
     room = arch.shared_per_sm // (plan.shared_bytes + arch.shared_per_sm - arch.shared_per_block)
@@ -40,12 +41,12 @@ def resident(plan: StemPlan) -> int:
 
 
 def products(plan: StemPlan) -> float:
-    """Tensor Core cycles of a turn."""
+    """Tensor Core cycles per turn."""
     return plan.tiles * plan.config.turn_rows * plan.strings.steps * product_cycles(plan.config.filters)
 
 
 def instructions(plan: StemPlan) -> float:
-    """Instructions of a turn that a scheduler issues."""
+    """Instructions per turn that a scheduler issues."""
     config, lay = plan.config, plan.strings
     written = plan.passes * (PER_STRING + config.turn_rows * lay.kinds * lay.length * PER_PART)
     each = config.turn_rows * (lay.steps * PER_STEP + plan.row_sums * PER_SUM + PER_TILE)
@@ -53,12 +54,12 @@ def instructions(plan: StemPlan) -> float:
 
 
 def written(plan: StemPlan) -> float:
-    """Bytes of strings of a turn."""
+    """Bytes of strings per turn."""
     return plan.buffer_bytes
 
 
 def estimated_cycles(plan: StemPlan) -> float:
-    """A rough count of cycles."""
+    """A rough cycle count."""
     config, together = plan.config, resident(plan)
     blocks = plan.blocks
     waves = ceil_div(blocks, MULTIPROCESSORS * together)
@@ -73,7 +74,7 @@ def estimated_cycles(plan: StemPlan) -> float:
 
 
 def feature_row(plan: StemPlan) -> list[float]:
-    """What a cost model sees."""
+    """The features of a plan for a cost model."""
     found = (
         estimated_cycles(plan), products(plan), instructions(plan), written(plan),
         ceil_div(plan.blocks, MULTIPROCESSORS), resident(plan), plan.shared_bytes,

@@ -27,7 +27,7 @@ _HERE = Path(__file__).parent
 
 
 class StemFamily(OneByOneFamily[StemPlan]):
-    """Kernels whose K is the columns of a kernel row and their channels."""
+    """Kernels whose K consists of the taps of a window and their few channels."""
 
     name = "stem"
     title = "wgmma on up to 8 input channels, sm_90a"
@@ -48,11 +48,11 @@ class StemFamily(OneByOneFamily[StemPlan]):
         return why_not(plan)
 
     def hopeless(self, workload: ConvWorkload, arch: Arch) -> str | None:
-        """Why no configuration can be built, whatever it is; None when some may."""
+        """Why no configuration at all can be built; None when some may."""
         return hopeless(workload, arch)
 
     def value_lists(self, workload: ConvWorkload) -> Mapping[str, tuple[int, ...]]:
-        """What the space offers for a layer."""
+        """The value lists for a layer."""
         return value_lists(workload)
 
     def cycles(self, plan: StemPlan) -> float:
@@ -60,7 +60,7 @@ class StemFamily(OneByOneFamily[StemPlan]):
         return estimated_cycles(plan)
 
     def feature_row(self, plan: Plan) -> list[float]:
-        """The estimate, and what it is made of."""
+        """The estimate, and its components."""
         return feature_row(cast(StemPlan, plan))
 
     # ---- generating ---------------------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ class StemFamily(OneByOneFamily[StemPlan]):
 
     @property
     def sources(self) -> tuple[Path, ...]:
-        """What decides the generated text."""
+        """The sources that determine the generated text."""
         return (_HERE / "emit", *(_HERE / f"{name}.py" for name in ("config", "plan", "strings")))
 
     def weight_words(self, form: str, w: NDArray[np.int8]) -> NDArray[np.uint32] | None:
@@ -89,7 +89,7 @@ class StemFamily(OneByOneFamily[StemPlan]):
 
     @property
     def topics(self) -> Mapping[str, Topic[InfoRecord]]:
-        """How a layer is cut, and how taps share K."""
+        """How a layer is divided, and how taps share K."""
         from subbyte.families.stem.explain import TOPICS
 
         return TOPICS

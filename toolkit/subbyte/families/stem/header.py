@@ -11,7 +11,7 @@ from subbyte.families.stem.plan import StemPlan
 from subbyte.workload.conv import BATCH_GROUP
 
 PER_LINE = 20
-"""Numbers of a line of a table."""
+"""Numbers per line of a table."""
 
 
 def header_parts(plan: StemPlan) -> ExportParts:

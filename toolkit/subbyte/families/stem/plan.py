@@ -1,4 +1,4 @@
-"""The plan of a kernel for few input channels: sizes, places in shared memory, index maps."""
+"""The plan of a kernel for few input channels: sizes, layout of shared memory, index maps."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
 from subbyte.workload.precision import SUMS
 
 STEP_BYTES = 32
-"""Of an output channel's weights in a step, as bytes: K of an instruction."""
+"""Bytes of an output channel's weights in a step: K of an instruction."""
 FORM = "stem"
-"""How the form of the weights begins."""
+"""Prefix of the weights' layouts."""
 LINES = 3
 """Rows of parameters."""
 
 
 class StemAtom(Atom):
-    """The matrix instruction, whose weights are bytes as they are."""
+    """The matrix instruction, whose weights are used as bytes directly."""
 
     @property
     def scale_log2(self) -> int:
@@ -33,7 +33,7 @@ class StemAtom(Atom):
 
 @dataclass(frozen=True)
 class StemPlan:
-    """Everything about one kernel that can be known before generating it."""
+    """Everything about one kernel that is known before its code is generated."""
 
     workload: ConvWorkload
     config: StemConfig
@@ -56,66 +56,66 @@ class StemPlan:
 
     @property
     def layout(self) -> str:
-        """Of outputs in memory."""
+        """Layout of outputs in memory."""
         return "nhwcnc"
 
     @property
     def columns(self) -> int:
-        """Output channels of a block."""
+        """Output channels per block."""
         return self.config.filters
 
     @property
     def tile(self) -> tuple[int, int]:
-        """Rows and columns of output pixels of a turn."""
+        """Rows and columns of output pixels per turn."""
         return self.config.turn_rows, self.segment_units * self.strings.unit_pixels
 
     # ---- turns ------------------------------------------------------------------------------------------------------
 
     @cached_property
     def segment_units(self) -> int:
-        """Units of an output row in a turn."""
+        """Units of an output row per turn."""
         return ceil_div(self.strings.units, self.config.segments)
 
     @property
     def tiles(self) -> int:
-        """Tiles of a turn in an output row."""
+        """Tiles per turn and output row."""
         return self.segment_units * self.strings.phases
 
     @property
     def row_groups(self) -> int:
-        """Groups of ``turn_rows`` output rows of an image."""
+        """Groups of ``turn_rows`` output rows per image."""
         return ceil_div(self.workload.p, self.config.turn_rows)
 
     @cached_property
     def all_turns(self) -> int:
-        """Of the layer and a slice of output channels."""
+        """Turns of the layer for one slice of output channels."""
         return self.workload.batch_groups * self.config.segments * self.row_groups
 
     @cached_property
     def slices(self) -> int:
-        """Blocks that share the output channels of a pixel."""
+        """Blocks that divide the output channels of a pixel among them."""
         return self.workload.padded_filters // self.config.filters
 
     @property
     def row_sums(self) -> int:
-        """Sums of a thread for a tile."""
+        """Sums of a thread per tile."""
         return self.config.filters // 2
 
     # ---- input ------------------------------------------------------------------------------------------------------
 
     @property
     def input_rows(self) -> int:
-        """Input rows of a turn."""
+        """Input rows per turn."""
         return (self.config.turn_rows - 1) * self.workload.stride + self.workload.r
 
     @cached_property
     def turn_strings(self) -> int:
-        """Strings of a kind of an output row of a turn."""
+        """Strings of one kind per output row and turn."""
         return self.strings.count(self.segment_units)
 
     @property
     def passes(self) -> int:
-        """Times that a warpgroup writes strings of a turn, one of each row by a thread."""
+        """Passes in which a warpgroup writes the strings of a turn; in each, a thread writes one in every row."""
         return ceil_div(self.turn_strings * BATCH_GROUP, 128)
 
     # ---- shared memory, in bytes ------------------------------------------------------------------------------------
@@ -147,47 +147,47 @@ class StemPlan:
 
     @property
     def begun(self) -> bool:
-        """Sums begin with what the floating-point form of requantization adds to them."""
+        """Whether sums start from the offset that the floating-point form of requantization adds."""
         return self.output != SUMS and self.requant == "fixed"
 
     @property
     def behind(self) -> bool:
-        """Two sets of sums: products of one run behind the requantization of the other."""
+        """Whether there are two sets of sums: products of one run while the other is requantized."""
         return bool(self.config.behind) and self.begun
 
     @property
     def groups(self) -> int:
-        """Tiles of a turn, those that are summed up together as one."""
+        """Tiles per turn, where those accumulated together count as one."""
         return self.tiles * self.config.turn_rows // self.config.together
 
     @property
     def strings_base(self) -> int:
-        """The first buffer of strings."""
+        """Start of the first buffer of strings."""
         return ceil_div(self.parameter_base + self.parameter_bytes, 128) * 128
 
     @property
     def kind_bytes(self) -> int:
-        """Strings of a kind of an output row."""
+        """Bytes of the strings of one kind in an output row."""
         return self.turn_strings * self.strings.string_bytes
 
     @property
     def row_bytes(self) -> int:
-        """Strings of an output row."""
+        """Bytes of the strings of an output row."""
         return self.strings.kinds * self.kind_bytes
 
     @property
     def buffer_bytes(self) -> int:
-        """Strings of a turn."""
+        """Bytes of the strings of a turn."""
         return self.config.turn_rows * self.row_bytes
 
     @property
     def buffers(self) -> int:
-        """Of a warpgroup."""
+        """Buffers per warpgroup."""
         return min(self.config.buffers, self.config.turns)
 
     @property
     def barrier_base(self) -> int:
-        """The barrier that counts the bytes of weights and parameters."""
+        """Place of the barrier that counts the bytes of weights and parameters."""
         return self.strings_base + self.config.consumers * self.buffers * self.buffer_bytes
 
     @property
@@ -203,7 +203,7 @@ class StemPlan:
         return self.weight_bytes // 4
 
     def output_word(self, group: Any, row: Any, col: Any, block: Any, image: Any) -> Any:
-        """First of the four words of 32 output channels of one image's pixel."""
+        """First of the four words of 32 output channels of one pixel of one image."""
         w = self.workload
         return (((group * w.p + row) * w.q + col) * w.filter_blocks + block) * (BATCH_GROUP * 4) + image * 4
 
@@ -211,17 +211,17 @@ class StemPlan:
 
     @property
     def parameter_form(self) -> str:
-        """Form of the requantization parameters."""
+        """Layout of the requantization parameters."""
         return f"begun{SCALE_LOG2}most{self.strings.begins_with}" if self.requant == "fixed" else "general"
 
     @property
     def weight_form(self) -> str:
-        """What decides the words of the weights: the layer, and the output channels of a block."""
+        """Everything that determines the words of the weights: the layer, and the output channels of a block."""
         return f"{FORM} {self.workload.spec} {self.config.filters}"
 
     @property
     def blocks(self) -> int:
-        """All blocks of the launch."""
+        """Total number of blocks of the launch."""
         return ceil_div(self.all_turns, self.config.turns * self.config.consumers) * self.slices
 
     @cached_property

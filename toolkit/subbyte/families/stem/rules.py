@@ -1,4 +1,4 @@
-"""Which kernels of the stem family can be built, and why the others cannot: one rule, one reason each."""
+"""Which kernels of the stem family can be built, and why the others cannot: one reason per rule."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from subbyte.workload.coverage import int4_alone, largest_tensor, too_large
 
 MOST_CHANNELS = PIXEL_CHANNELS[-1]
 MOST_TAPS = 11
-"""Rows and columns of a kernel: AlexNet's first layer has 11."""
+"""Most rows and columns of a kernel: AlexNet's first layer has 11."""
 REGISTER_OVERHEAD = 4
-"""Registers of a thread beside its sums, packed words, parameters and words of input, at least: the compiler
-reports what spills."""
+"""Registers per thread besides sums, packed words, parameters and input words, at least: the compiler
+reports spills."""
 MOST_INSTRUCTIONS = 256
-"""Matrix instructions of a turn's tiles: they are written out."""
+"""Most matrix instructions in a turn's tiles: they are unrolled."""
 MOST_GROUPS = 16
-"""Tiles of a turn, where they are written out one behind the other."""
+"""Most tiles of a turn if they are unrolled."""
 GRID_LIMIT = (1 << 31) - 1
 DESCRIBED = 1 << 18
-"""Bytes of shared memory that a descriptor reaches."""
+"""Bytes of shared memory that a descriptor can address."""
 
 
 @cache
 def hopeless(workload: ConvWorkload, arch: Arch) -> str | None:
-    """Why no configuration can be built, whatever it is; None when some may."""
+    """Why no configuration at all can be built; None when some may."""
     w = workload
     if not arch.warpgroups:
         return f"atom: wgmma exists only on sm_90a, not on {arch.name}"
@@ -98,13 +98,13 @@ def _behind(plan: StemPlan) -> str | None:
 
 
 def registers_allowed(plan: StemPlan) -> int:
-    """Of a thread."""
+    """Registers per thread that are allowed."""
     resident = plan.config.threads * plan.config.min_blocks
     return min(plan.arch.registers_per_thread, plan.arch.registers_per_sm // resident // 8 * 8)
 
 
 def registers_needed(plan: StemPlan) -> int:
-    """Of a thread, about."""
+    """Approximate registers per thread."""
     config, lay = plan.config, plan.strings
     parameters = config.filters // 2 if plan.begun else 24
     read = plan.passes * plan.input_rows * lay.span
@@ -141,5 +141,5 @@ RULES: tuple[Callable[[StemPlan], str | None], ...] = (
 
 
 def why_not(plan: StemPlan) -> str | None:
-    """The reason why this plan cannot be built, beginning with its kind and a colon; None when it can."""
+    """Why this plan cannot be built ("kind: details"); None when it can."""
     return first_reason(RULES, plan)

@@ -1,4 +1,4 @@
-"""What the space of a layer varies."""
+"""The knobs and values that the space of a layer varies."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from subbyte.workload.conv import ConvWorkload, ceil_div
 
 KIND = "stem"
 KNOBS = ("turn_rows", "filters", "consumers", "segments", "turns", "ahead", "buffers", "behind")
-"""What the space varies."""
+"""The knobs that the space varies."""
 MOST_SEGMENTS = 14
 
 
 def value_lists(workload: ConvWorkload) -> dict[str, tuple[int, ...]]:
-    """What the space offers for a layer: of segments those that are shared out evenly."""
+    """The value lists for a layer; only segments that divide evenly are offered."""
     units = strings(workload).units
     parts = range(1, min(units, MOST_SEGMENTS) + 1)
     segments = [count for count in parts if ceil_div(units, ceil_div(units, count)) == count]

@@ -27,9 +27,9 @@ def prepare_weights(w: Int8Array, workload: ConvWorkload, filters: int) -> Words
     """int4 values int8 [K,R,S,C] -> uint32 [K'/filters][phases][steps][filters/8][2][8][4 words], K' = K up to 32s.
 
     The values are bytes. Column ``8 j + 2 q + e`` of an instruction is output channel ``q filters/4 + 2 j + e`` of the
-    block: the sums of a thread, which has columns 2 q and 2 q + 1 of each 8, are neighbouring channels. K are the bytes
-    of a window's strings, one behind the other; zeros where they hold what the window does not, and for constants.
-    Raises InvalidInput.
+    block, so that the sums of a thread, which holds columns 2 q and 2 q + 1 of each 8, are neighbouring channels. K
+    consists of the bytes of a window's strings, in order; weights are zero for bytes outside the window, and for
+    constants. Raises InvalidInput.
     """
     one, lay = workload, strings(workload)
     given = pad_axis(check_int4(w, "w", (one.k, one.r, one.s, one.c)), 0, CHANNEL_BLOCK)

@@ -1,4 +1,4 @@
-"""Public names of earlier versions, kept for one minor version; :mod:`subbyte.families` warns where they are used."""
+"""Public names from earlier versions, kept for one minor version; :mod:`subbyte.families` warns when they are used."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from subbyte.workload import ConvWorkload
 
 
 class _Former(type):
-    """Of a class whose instances are configurations of today."""
+    """Metaclass of a former class whose instances are today's configurations."""
 
     rows = RetiredConfig.rows
 
@@ -30,12 +30,12 @@ class _Former(type):
 
 
 class WarpgroupConfig(metaclass=_Former):
-    """Makes the configuration of today that the fields of earlier versions mean: a PipelineConfig, a SingleTileConfig,
-    or for a kernel that is no more a RetiredConfig. All of them are instances of it."""
+    """Makes today's configuration from the fields of earlier versions: a PipelineConfig, a SingleTileConfig,
+    or for a removed kernel a RetiredConfig. All of them count as its instances."""
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Configuration:
-        """The configuration that recorded fields mean. Raises InvalidInput, Unsupported."""
+        """The configuration described by recorded fields. Raises InvalidInput, Unsupported."""
         return WGMMA.decode(data) or translate.decode(data)
 
     @staticmethod

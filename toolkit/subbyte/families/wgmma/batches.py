@@ -1,8 +1,9 @@
-"""Which kernel a layer takes that nobody measured at its batch: what the search finds, or the kernel of a larger batch.
+"""Which kernel a layer gets at a batch size that was never measured: the search's choice, or the kernel of a larger
+batch.
 
 A batch is padded to groups of 8 images. The kernel of a larger batch does no more work at a smaller one than at its
-own: so where it is expected to be faster there than anything found here, it is taken, and no layer is expected to be
-slower than at a larger batch whose kernel it can take. What was measured at as many groups is the same work.
+own. If it is expected to be faster there than anything found here, it is taken, so no layer is expected to be
+slower than at a larger batch whose kernel it can use. A measurement with the same number of groups is the same work.
 """
 
 from __future__ import annotations
@@ -25,18 +26,19 @@ from subbyte.workload import ConvWorkload
 from subbyte.workload.conv import BATCH_GROUP
 
 ALIKE = 2
-"""Of the first to be tried, those that divide the work in the same way: what refuses one of them often refuses all."""
+"""How many of the first candidates may divide the work in the same way: what rejects one of them often rejects all."""
 LEADING, SAFE, SAFE_ODDS = 4, 2, 0.05
-"""How many of the fastest are tried before those ``SAFE`` that the compiler hardly refuses, and its odds for these."""
+"""How many of the fastest are tried before the ``SAFE`` ones that the compiler is unlikely to reject, and the odds that
+count as unlikely."""
 FEW = 64
-"""Configurations whose odds are looked at together."""
+"""Configurations whose odds are evaluated together."""
 CHAIN = 8
-"""Groups of images up to which every larger batch is looked at. Above, as many steps lead to the next power of two,
-which ends a chain."""
+"""Up to this many groups of images every larger batch is considered. Above, as many steps lead to the next power of
+two, which ends a chain."""
 
 
 class Choice(NamedTuple):
-    """A configuration and its time: measured, or expected by the model, of as many groups of images as ``groups``."""
+    """A configuration and its time: measured, or expected by the model, for ``groups`` groups of images."""
 
     config: WgmmaConfig
     microseconds: float
@@ -45,20 +47,20 @@ class Choice(NamedTuple):
 
 
 def ranked(layer: ConvWorkload, arch: Arch) -> list[WgmmaConfig]:
-    """Dense configurations that can be built, in the order to try them: that of :func:`choice` first."""
+    """Dense configurations that can be built, in the order to try them, starting with that of :func:`choice`."""
     layer = whole(layer)
     first = choice(layer, arch)
     return [] if first is None else hedged(list(dict.fromkeys((first.config, *searched(layer, arch)))), layer, arch)
 
 
 def finds(layer: ConvWorkload, arch: Arch) -> bool:
-    """Whether the search finds a dense configuration at the layer's own batch: an eighth of what :func:`ranked` takes.
-    Where it finds none, a kernel of a larger batch may do."""
+    """Whether the search finds a dense configuration at the layer's own batch: an eighth of the time of :func:`ranked`.
+    If it finds none, a kernel of a larger batch may exist."""
     return bool(searched(whole(layer), arch))
 
 
 def known(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> Choice:
-    """What is measured, or expected, of a configuration: at the batch it is taken from, else at the layer's own."""
+    """The measured or expected time of a configuration: at the batch it is taken from, else at the layer's own."""
     layer = whole(layer)
     first = choice(layer, arch)
     if first is not None and first.config == config:
@@ -67,7 +69,7 @@ def known(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> Choice:
 
 
 def told(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> str:
-    """What is expected of a configuration, for a reader."""
+    """The expected time of a configuration, as text."""
     one, groups = known(layer, config, arch), layer.batch_groups
     if not one.measured and one.groups == groups:
         return f"{one.microseconds:.2f} us expected by a {shipped().worth}"
@@ -79,26 +81,26 @@ def told(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> str:
 
 
 def microseconds(layer: ConvWorkload, arch: Arch) -> float | None:
-    """The time of what a layer takes, measured or expected; None where nothing can be built."""
+    """The measured or expected time of the layer's kernel; None if nothing can be built."""
     first = choice(whole(layer), arch)
     return None if first is None else first.microseconds
 
 
 def expected(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> float:
-    """Microseconds that are expected of a configuration on an H200: what the model says, and no less than all its
+    """Microseconds that are expected of a configuration on an H200: what the model says, but never less than all its
     multiplications take."""
     return expected_at_least(layer, float(shipped().microseconds([features.row(WgmmaPlan(layer, config, arch))])[0]))
 
 
 def expected_at_least(layer: ConvWorkload, microseconds: float) -> float:
-    """What the model says, and no less than all multiplications take."""
+    """The model's time, but never less than all multiplications take."""
     return max(microseconds, _least(layer))
 
 
 @lru_cache(512)
 def choice(layer: ConvWorkload, arch: Arch, wide: bool = True) -> Choice | None:
-    """What a layer takes, None where nothing can be built. ``layer`` has whole groups of images. Its own batch is
-    searched ``wide``, larger ones are not: that would take several times as long, and seldom finds more for it."""
+    """The kernel that a layer gets, None if nothing can be built. ``layer`` has whole groups of images. Its own batch
+    is searched ``wide``, larger ones are not: that would take several times as long, and seldom finds more for it."""
     groups = layer.batch_groups
     variants = [one for one in shipped().winners if replace(one.layer, n=layer.n) == layer]
     offers = [
@@ -118,13 +120,13 @@ def choice(layer: ConvWorkload, arch: Arch, wide: bool = True) -> Choice | None:
 
 @lru_cache(512)
 def searched(layer: ConvWorkload, arch: Arch, wide: bool = True) -> tuple[WgmmaConfig, ...]:
-    """What the search by the model finds, in the order to try it."""
+    """The results of the search with the model, in the order to try them."""
     model = shipped()
     return tuple(spread(likeliest(layer, arch, model.rank, model.winners, wide)))
 
 
 def spread(configs: Iterable[WgmmaConfig]) -> list[WgmmaConfig]:
-    """The same, but that of those which divide the work alike all behind ``ALIKE`` come last."""
+    """The same, but configurations that divide the work alike come last after the first ``ALIKE`` of them."""
     first: list[WgmmaConfig] = []
     last: list[WgmmaConfig] = []
     alike: dict[tuple[object, ...], int] = {}
@@ -136,8 +138,8 @@ def spread(configs: Iterable[WgmmaConfig]) -> list[WgmmaConfig]:
 
 
 def hedged(configs: Sequence[WgmmaConfig], layer: ConvWorkload, arch: Arch) -> list[WgmmaConfig]:
-    """The same, but with the fastest that the compiler hardly refuses behind the ``LEADING``: where it refuses these,
-    it often refuses what is like them, and after a few builds a slower family would be taken."""
+    """The same, but after the ``LEADING`` ones come the fastest that the compiler is unlikely to reject: if it rejects
+    the former, it often rejects similar ones, and after a few builds a slower family would be used."""
     safe: list[WgmmaConfig] = []
     for begin in range(0, len(configs), FEW):
         part = configs[begin : begin + FEW]
@@ -151,12 +153,12 @@ def hedged(configs: Sequence[WgmmaConfig], layer: ConvWorkload, arch: Arch) -> l
 
 
 def whole(layer: ConvWorkload) -> ConvWorkload:
-    """The layer at whole groups of images, without its name."""
+    """The layer with whole groups of images, without its name."""
     return replace(layer, n=BATCH_GROUP * layer.batch_groups, name="")
 
 
 def _next(groups: int) -> int:
-    """The next larger number of groups that is looked at; the same at the end of a chain: 8, 16, 32, 64 ..."""
+    """The next larger number of groups to consider; the same at the end of a chain: 8, 16, 32, 64 ..."""
     if groups >= CHAIN and groups & (groups - 1) == 0:
         return groups
     step = max(1, (1 << groups.bit_length() - 1) // CHAIN)
@@ -168,5 +170,5 @@ def _builds(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> bool:
 
 
 def _least(layer: ConvWorkload) -> float:
-    """Microseconds of all multiplications at the clock of the model."""
+    """Time of all multiplications in microseconds, at the model's clock."""
     return layer.macs / (MULTIPROCESSORS * PEAK) / CLOCK_MHZ

@@ -1,14 +1,15 @@
-"""Input channels of a wgmma kernel: in which steps they are multiplied, and which weights are fetched for them."""
+"""Input channels of a wgmma kernel: the steps in which they are multiplied, and the weights fetched for them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from subbyte.families.shared.once import once
 from subbyte.families.wgmma.geometry import WgmmaGeometry
 from subbyte.workload.conv import ceil_div
 
 WRITTEN_OUT = (64, 20)
-"""wgmma instructions up to which each kernel row is written out: with one consumer warpgroup, and with more, whose
+"""Most wgmma instructions for which every kernel row is unrolled: with one consumer warpgroup, and with more, whose
 threads have fewer registers."""
 
 
@@ -16,43 +17,44 @@ threads have fewer registers."""
 class WgmmaChannels(WgmmaGeometry):
     """The part of a :class:`~subbyte.families.wgmma.plan.WgmmaPlan` about input channels and their weights."""
 
-    @property
+    @once
     def channels(self) -> int:
         """32-channel blocks of one stage (staged row and channel group)."""
         return self.channel_blocks // (self.knobs.cluster_split_k * self.knobs.channel_groups)
 
-    @property
+    @once
     def loaded_blocks(self) -> int:
-        """The same in blocks of memory: 16 bytes of each image."""
+        """The same in blocks of global memory: 16 bytes per image."""
         return self.channels * self.parts
 
-    @property
+    @once
     def kept_channels(self) -> int:
-        """The same with the block of zeros behind an odd number of them where an instruction takes two."""
+        """The same including the block of zeros after an odd number of them if an instruction takes two."""
         return self.channels + (self.channels % 2 if self.knobs.sparse else 0)
 
-    @property
+    @once
     def halves(self) -> int:
-        """Channel blocks of one weight fragment: low and high nibbles of a byte, or the low ones only; one of bytes."""
+        """Channel blocks per weight fragment: low and high nibbles of a byte, or only the low ones; one for bytes."""
         if self.knobs.listed:
             return 2
         if self.whole_weights:
             return 1
         return 2 if self.kept_channels % 2 == 0 else 1
 
-    @property
+    @once
     def operands(self) -> int:
-        """Instructions of one weight fragment and fragment row: a 2:4 one takes all of its channel blocks."""
+        """Instructions per weight fragment and fragment row: a 2:4 instruction takes all of the fragment's channel
+        blocks."""
         return 1 if self.knobs.sparse else self.halves
 
-    @property
+    @once
     def steps(self) -> int:
-        """Fragments along the channels of one stage, for each tap."""
+        """Fragments along the channels of one stage, per tap."""
         return ceil_div(self.kept_channels, self.halves)
 
-    @property
+    @once
     def unroll(self) -> int:
-        """Channel steps of one loop body; of a lowered image as many as a body with all taps of a row would have."""
+        """Channel steps per loop body; for a lowered image as many as in a body with all taps of a row."""
         if self.knobs.resident:
             return self.steps
         if self.knobs.listed:
@@ -64,34 +66,34 @@ class WgmmaChannels(WgmmaGeometry):
 
     @property
     def groups_together(self) -> int:
-        """Groups of a lowered image that are written out one after the other: the taps of a row with few channels."""
+        """Groups of a lowered image that are unrolled one after the other: the taps of a row with few channels."""
         return self.workload.s if self.lowered and self.unroll == self.steps else 1
 
     @property
     def in_flight(self) -> int:
         """Instruction groups that may be unfinished when the next operand is unpacked: fewer than the operands of a
-        loop body, whose registers the next one writes again."""
+        loop body, whose registers the next body overwrites."""
         parts = self.operands if self.knobs.operands_apart else 1
         return min(self.knobs.in_flight, self.body_fragments * self.knobs.tiles_m * parts - 1)
 
     @property
     def body_fragments(self) -> int:
-        """Weight fragments of a tile of output channels that one loop body multiplies."""
+        """Weight fragments per loop body and tile of output channels."""
         return self.unroll * (1 if self.knobs.listed else self.tap_cols)
 
     @property
     def ahead(self) -> int:
-        """Weight fragments fetched ahead: those of one loop body, or of one of each kernel row."""
+        """Weight fragments fetched ahead: those of one loop body, or of one per kernel row."""
         return self.body_fragments * self.groups_together * (self.tap_rows if self.knobs.rows_ahead else 1)
 
     @property
     def multicast_blocks(self) -> int:
-        """Blocks of a cluster that copy weights to one another: the multicast width."""
+        """Blocks of a cluster that multicast weights to one another: the multicast width."""
         return max(self.knobs.multicast, 1)
 
     @property
     def weight_chunks(self) -> int:
-        """Of a block's weights, by loop bodies: those that a barrier counts together where they come by bulk copies."""
+        """A block's weights by loop bodies: the chunks whose bulk copies a barrier counts together."""
         return self.steps // self.unroll * self.tap_rows if self.knobs.multicast else 0
 
     @property
@@ -101,16 +103,16 @@ class WgmmaChannels(WgmmaGeometry):
 
     @property
     def run(self) -> int:
-        """Weight fragments of one kernel row, or of one channel group where every tile iteration loads its own rows."""
+        """Weight fragments of one kernel row, or of one channel group if every tile iteration loads its own rows."""
         return self.steps * self.tap_cols * self.groups
 
-    @property
+    @once
     def multiplications(self) -> int:
-        """wgmma instructions in the text of the loop over kernel rows, were each kernel row written out."""
+        """wgmma instructions in the loop over kernel rows if every kernel row were unrolled."""
         per_row = self.unroll * self.tap_cols * self.operands * self.knobs.tiles_m
         return sum((high - low) * per_row for tap in range(self.tap_rows) for low, high in self.tap_variants([tap])[0])
 
     @property
     def taps_unrolled(self) -> bool:
-        """Every kernel row has code of its own."""
+        """Whether every kernel row has its own code."""
         return bool(self.knobs.resident) or self.multiplications <= WRITTEN_OUT[self.knobs.consumers > 1]

@@ -1,4 +1,4 @@
-"""Whether a plan of either kernel can be built, and why not: its rules, asked in order."""
+"""Whether a plan of either kernel can be built, and why not: its rules, checked in order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from subbyte.workload.coverage import largest_tensor, too_large, whole_codes
 
 
 def why_not(plan: WgmmaPlan) -> str | None:
-    """The reason why this plan cannot be built, beginning with its kind and a colon; None when it can."""
+    """Why this plan cannot be built ("kind: details"); None when it can."""
     if isinstance(plan.config, SingleTileConfig):
         return first_reason((*single.RULES, single.order_of_loads), plan)
     own = BY_KIND.get(type(plan.config))  # type: ignore[arg-type]  # of another kernel there is none
@@ -24,7 +24,7 @@ def why_not(plan: WgmmaPlan) -> str | None:
 
 
 def hopeless(workload: ConvWorkload, arch: Arch) -> str | None:
-    """Why no configuration of the family can be built, whatever it is; None when some may. Takes no time."""
+    """Why no configuration of the family at all can be built; None when some may. Cheap."""
     w = workload
     flat = ceil_div(w.p * w.q, 2 * max(WIDTHS)) if w.r == w.s == 1 and w.pad == 0 else w.p
     rows = flat if w.stride == 1 else min(flat, w.p)

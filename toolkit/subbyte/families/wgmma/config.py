@@ -1,6 +1,6 @@
 """What the configurations of both wgmma kernels share.
 
-Words: a *warpgroup* is four warps that issue one instruction together. *Consumers* multiply; *producers* load input
+Terms: a *warpgroup* is four warps that issue one instruction together. *Consumers* multiply; *producers* load input
 rows into the pipeline. A *fragment row* is ``tile_width`` neighbouring output pixels of one output row, for 8 images
 each (or for several groups of 8, ``pixels``): the columns of one wgmma. A *tile iteration* of a consumer is
 ``tile_rows`` fragment rows times 64 output channels (or 128, ``tiles_m``). A *stage* of the pipeline is one input
@@ -20,22 +20,22 @@ SWITCH_VALUES: dict[str, tuple[Any, ...]] = {
     "register_packing": (True, False),
     "layout": ("nhwcnc", "nhwc"),
 }
-"""The values of each switch, that with the technique first."""
+"""The values of each switch, the one with the technique first."""
 
 RENAMED = {
     "groups_m": "consumers_m", "groups_x": "consumers_n", "groups_y": "consumers_rows", "filter_passes": "m_iterations",
     "split": "cluster_split_k", "ring": "stages", "overlap": "dependent_launch", "bulk_weights": "multicast",
     "pass_parts": "stage_per_iteration", "joined": "flat_batch",
 }  # fmt: skip
-"""Knobs that had another name in earlier versions."""
+"""Knobs that had other names in earlier versions."""
 MERGED = {
     "keep_rows": "row_reuse", "early_release": "row_reuse", "pass_parts": "row_reuse", "producer_late": "start",
     "lean_start": "start", "joined": "pixels", "flatten": "pixels", "image_groups": "pixels", "half_rows": "pixels",
     "late_parameters": "parameters", "early_parameters": "parameters",
 }  # fmt: skip
-"""Knobs of earlier versions that are values of another one today."""
+"""Knobs of earlier versions that are now values of another knob."""
 GONE = ("dependent_launch",)
-"""Knobs of earlier versions that a kernel has no more; what it always does is in the schedule."""
+"""Knobs of earlier versions that no longer exist; their fixed effect is part of the schedule."""
 
 WIDTH = "output pixels (8 images each) of one instruction: its N / 8"
 CONSUMERS_M = "consumers along the output channels, 64 each"
@@ -52,7 +52,7 @@ _SCHEDULED = frozenset(Schedule.__dataclass_fields__)
 
 
 class WgmmaConfig(Configuration):
-    """A schedule of either kernel. Whether it can be built is decided by the rules of its kernel, never here."""
+    """A schedule of either kernel. The rules of its kernel decide whether it can be built, not this class."""
 
     tile_width: int
     tile_rows: int
@@ -60,23 +60,23 @@ class WgmmaConfig(Configuration):
 
     @property
     def schedule(self) -> Schedule:
-        """The same choices as geometry, memory and emitter ask for them."""
+        """The same choices as geometry, memory and emitter need them."""
         raise NotImplementedError
 
     def scheduled(self, **meant: int) -> Schedule:
-        """A schedule with the knobs that have its names; ``meant`` is what the others mean there."""
+        """A schedule from the knobs with the same names; ``meant`` provides the other values."""
         own: dict[str, Any] = {name: value for name, value in vars(self).items() if name in _SCHEDULED}
         return Schedule(**{**own, **meant})
 
     def former_value(self, name: str) -> object:
-        """What a field of earlier versions would be."""
+        """The value that a field of earlier versions would have."""
         value: object = getattr(self.schedule, RENAMED.get(name, name))
         return value
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """A field of earlier versions."""
+            """Supports fields of earlier versions."""
             kind = type(self).__name__
             if name not in RENAMED and name not in MERGED and name not in GONE:
                 raise AttributeError(f"{kind} has no field {name!r}")
@@ -90,5 +90,5 @@ class WgmmaConfig(Configuration):
 
     @property
     def threads(self) -> int:
-        """Threads of a block."""
+        """Threads per block."""
         return self.schedule.threads

@@ -1,4 +1,4 @@
-"""What a kernel's parts take, in cycles, and a rough sum of them: good enough to rank configurations of one layer."""
+"""Cycles of a kernel's parts, and a rough sum of them: good enough to rank configurations of one layer."""
 
 from __future__ import annotations
 
@@ -10,59 +10,60 @@ from subbyte.workload import ConvWorkload, ceil_div
 
 MULTIPROCESSORS = 132
 CLUSTER_MULTIPROCESSORS = 112
-"""Multiprocessors that clusters of more than two blocks find room on."""
+"""Multiprocessors on which clusters of more than two blocks fit."""
 SINGLE_BLOCK = 240
-"""Registers for each thread from which on a block is launched with what its code takes (``registers`` of its plan)."""
+"""With at least this many registers per thread available, a block is launched with as many as its code needs
+(``registers`` of its plan)."""
 USED_REGISTERS = 64
-"""Registers of such a thread beside its accumulators."""
+"""Registers of such a thread besides its accumulators."""
 
 
 @dataclass(frozen=True)
 class Constants:
-    """What the estimate counts, in cycles and bytes of a multiprocessor, but for ``memory``. Fitted to the measured
+    """The constants of the estimate, in cycles and bytes of a multiprocessor, except ``memory``. Fitted to the measured
     times of 81 layers on an H200 (``benchmarks/network estimate``)."""
 
     setup: float = 3230.0
     """From the launch to the first multiplication, and from the last one to the next launch."""
     fragment: float = 97.0
-    """From one weight fragment to the next in a warpgroup alone: unpacking, addresses, fences."""
+    """Between weight fragments of a warpgroup that runs alone: unpacking, addresses, fences."""
     epilogue: float = 6.6
-    """For each accumulator register of a thread."""
+    """Per accumulator register of a thread."""
     shared_epilogue: float = 1.77
-    """How much longer it takes beside another warpgroup's multiplications."""
+    """How much longer it takes during another warpgroup's multiplications."""
     load: float = 101.0
-    """For each 16-byte load of a producer thread: issuing, unpacking, storing."""
+    """Per 16-byte load of a producer thread: issuing, unpacking, storing."""
     copied: float = 25.0
-    """The same where it goes straight into its stage: issuing alone. Set by hand, nothing of it is measured yet."""
+    """The same if it goes straight into its stage: only issuing. Set by hand, not measured yet."""
     stage: float = 351.0
-    """For each stage of the pipeline: what is left of the wait for memory."""
+    """Per stage of the pipeline: the part of the memory latency that remains."""
     cache: float = 28.5
     """Bytes per cycle from the L2 while all multiprocessors load."""
     cluster: float = 708.0
-    """For an exchange of partial sums."""
+    """Per exchange of partial sums."""
     exchange: float = 39.3
     """Bytes per cycle of that exchange."""
     memory: float = 1828.0
-    """Bytes per cycle from and to memory, of the whole GPU."""
+    """Bytes per cycle from and to memory, for the whole GPU."""
     sharpness: float = 3.29
-    """Exponent of the norm that stands for the longest of several things going on at once."""
+    """Exponent of the norm that approximates the longest of several concurrent activities."""
     unroll: float = 1.030
-    """Factor for each halving of a loop body."""
+    """Factor per halving of a loop body."""
     sparse_fragment: float = 25.0
-    """Of 2:4 weights, for each fetched fragment: their instructions take all that shared memory gives, and what else
-    moves there delays them. Fitted with the next to the kernels of ``benchmarks/results/sparse``."""
+    """For 2:4 weights, per fetched fragment: their instructions use all shared-memory bandwidth, and other traffic
+    there delays them. Fitted, like the next, to the kernels of ``benchmarks/results/sparse``."""
     sparse_pixel: float = 6.5
-    """The same for each staged pixel of 32 channels and 8 images."""
+    """The same per staged pixel of 32 channels and 8 images."""
     listed_fragment: float = 40.0
-    """Of a list of live blocks, for each pair and fragment row: where it multiplies. Fitted with the next to the
+    """For a list of live blocks, per pair and fragment row: locating its input. Fitted, like the next, to the
     kernels of ``benchmarks/results/sparse/blocks-*.json``."""
     listed_iteration: float = 800.0
-    """The same for each tile iteration: finding where its list begins and ends."""
+    """The same per tile iteration: finding where its list begins and ends."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What a plan's cycles are made of; the five things that go on at once are those of a wave."""
+    """The components of a plan's cycles; the five concurrent ones are those of a wave."""
 
     own: float
     """A warpgroup's own work, iteration after iteration."""
@@ -71,14 +72,14 @@ class Terms:
     producer: float
     """A producer's loads."""
     fetched: float
-    """What comes from the L2."""
+    """Data from the L2."""
     setup: float
     """Start and end of a block."""
     memory: float
-    """From and to memory, of the whole GPU."""
+    """Data from and to memory, for the whole GPU."""
     waves: int
     resident: int
-    """Blocks of a multiprocessor at a time."""
+    """Resident blocks of a multiprocessor."""
     multiprocessors: int
     iterations: int
     """Tile iterations of a consumer warpgroup."""
@@ -89,9 +90,9 @@ class Terms:
     pixels: float
     """Staged pixels of a block, of 32 channels and 8 images."""
     tensor: float
-    """Cycles of a warpgroup's multiplications in a tile iteration."""
+    """Cycles of a warpgroup's multiplications per tile iteration."""
     cycles: float
-    """All of it."""
+    """The total."""
 
 
 def estimated_cycles(plan: WgmmaPlan, k: Constants | None = None) -> float:
@@ -100,11 +101,12 @@ def estimated_cycles(plan: WgmmaPlan, k: Constants | None = None) -> float:
 
 
 def terms(plan: WgmmaPlan, k: Constants | None = None, registers: float | None = None) -> Terms:
-    """What :func:`estimated_cycles` adds up. ``registers`` are expected of a thread whose number the compiler chooses.
+    """The components that :func:`estimated_cycles` adds up. ``registers`` is the expected number per thread if the
+    compiler chooses it.
 
-    Blocks run in waves of as many as fit. In a wave go on at once: a warpgroup's own work, iteration after iteration;
-    the multiplications and epilogues of all warpgroups of a multiprocessor; the producer's loads; what comes
-    from the L2.
+    Blocks run in waves of as many as fit. Within a wave several things run concurrently: a warpgroup's own work,
+    iteration after iteration; the multiplications and epilogues of all warpgroups of a multiprocessor; the producer's
+    loads; and data from the L2.
     """
     k = k or Constants()
     config, w = plan.knobs, plan.workload
@@ -146,8 +148,8 @@ def terms(plan: WgmmaPlan, k: Constants | None = None, registers: float | None =
 
 
 def bytes_touched(w: ConvWorkload) -> int:
-    """Bytes from and to memory: of the input only the pixels that some tap meets, which a stride beyond the kernel's
-    size leaves few of. The model was fitted to this count, which knows no edges (``bytes_moved`` does)."""
+    """Bytes from and to memory: of the input only the pixels that some tap reads, which are few if the stride exceeds
+    the kernel size. The model was fitted to this count, which ignores edges (``bytes_moved`` does not)."""
     rows = w.h if w.r >= w.stride else min(w.h, w.p * w.r)
     columns = w.w if w.s >= w.stride else min(w.w, w.q * w.s)
     types = w.precision
@@ -157,7 +159,7 @@ def bytes_touched(w: ConvWorkload) -> int:
 
 
 def _longest(sharpness: float, *cycles: float) -> float:
-    """A smooth maximum: a little more than the longest where others come close."""
+    """A smooth maximum: slightly more than the longest if others are close to it."""
     longest = max(cycles)
     return float(longest * sum((one / longest) ** sharpness for one in cycles) ** (1 / sharpness))
 
@@ -178,8 +180,9 @@ def _stages(plan: WgmmaPlan, iterations: int) -> int:
 
 
 def _busiest(plan: WgmmaPlan) -> float:
-    """What the block with the most multiplications has of those of whole rows inside the image: less with half rows,
-    whose narrower instructions and whose segments at the edge of the image are what the division is made for."""
+    """The work of the block with the most multiplications, relative to whole rows inside the image. It is smaller
+    with half rows, because their instructions are narrower and the division is made for segments at the edge of the
+    image."""
     if not plan.knobs.half_rows:
         return 1.0
     whole = 2 * plan.knobs.tile_rows * plan.tap_rows * plan.row_pixels
@@ -187,7 +190,7 @@ def _busiest(plan: WgmmaPlan) -> float:
 
 
 def _columns(plan: WgmmaPlan, segment: int) -> int:
-    """Columns that a segment's kernel rows multiply, of a block with half rows."""
+    """Columns that a segment's kernel rows multiply, in a block with half rows."""
     rows = range(plan.segment_start(segment), plan.segment_end(segment))
     met = [plan.tap_rows_at(row, 1, tap) == (0, 1) for row in rows for tap in range(plan.tap_rows)]
     less = plan.row_pixels - plan.narrow_pixels if plan.cut(segment) in (0, 1) else 0
@@ -195,7 +198,7 @@ def _columns(plan: WgmmaPlan, segment: int) -> int:
 
 
 def _resident(plan: WgmmaPlan, expected: float | None = None) -> int:
-    """Blocks of a multiprocessor at a time, with registers as estimated, or as expected."""
+    """Resident blocks of a multiprocessor, with registers as estimated, or as expected."""
     config, arch = plan.knobs, plan.arch
     registers = arch.registers_per_sm // config.threads // 8 * 8
     if registers >= SINGLE_BLOCK:

@@ -1,7 +1,7 @@
-"""The valid configurations of a wgmma space, without asking every rule for every configuration.
+"""The valid configurations of a wgmma space, without checking every rule for every configuration.
 
-A rule reads few knobs, and those that it reads last change last: what a rule says before any of these is read holds
-for all their values. So rules are asked with a schedule that notes such a read (:func:`watching`).
+A rule reads few knobs, and the knobs read last vary fastest: what a rule says before reading any of them holds
+for all their values. Rules are therefore evaluated on a schedule that records such reads (:func:`watching`).
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from subbyte.families.wgmma.skipping import SKIPPING
 from subbyte.workload import ConvWorkload
 
 LOAD_ORDER = ("weights_ahead", "parameters", "early_start")
-"""Knobs of a single tile iteration that one rule alone reads: it is asked last."""
+"""Knobs of a single tile iteration that only one rule reads, which is checked last."""
 LATER: tuple[tuple[str, ...], ...] = (
     ("consumers_m", "m_iterations", "tiles_m", "cluster_split_k", "channel_groups"),
     ("unroll", "live_pairs", "in_flight"), ("stages",), ("load_ahead", "producer_registers"), LOAD_ORDER,
     ("dependent_launch",),
 )  # fmt: skip
-"""Knobs that later rules read, or none: step after step, behind all others."""
+"""Knobs that only later rules read, or none: step by step, after all others."""
 MEANINGS = {"parameters": ("late_parameters", "early_parameters")}
-"""Of these, knobs whose values are several fields of the schedule."""
+"""Of these, knobs whose values set several fields of the schedule."""
 KERNEL_RULES: Mapping[type[WgmmaConfig], tuple[Rule, ...]] = {
     PipelineConfig: tuple(rule for rule in pipeline_rules.RULES if rule not in OF_THE_LAYER),
     SingleTileConfig: tuple(
@@ -45,14 +45,14 @@ KERNEL_RULES: Mapping[type[WgmmaConfig], tuple[Rule, ...]] = {
         for one in SKIPPING
     },
 }
-"""Of each kernel, those that a configuration can break, in the order they are asked."""
+"""For each kernel, the rules that a configuration can violate, in the order in which they are checked."""
 
 Place = tuple[int, dict[str, Any]]
-"""What a choice of values of some knobs adds to an index, and the values."""
+"""The contribution of a choice of some knobs' values to an index, and the values."""
 
 
 def watching(knobs: Iterable[str]) -> type[Schedule]:
-    """A schedule that notes in ``read`` when a field is read that one of these knobs decides."""
+    """A schedule that records in ``read`` when a field determined by one of these knobs is read."""
 
     def watched(name: str) -> property:
         def value(schedule: Schedule) -> Any:
@@ -66,21 +66,21 @@ def watching(knobs: Iterable[str]) -> type[Schedule]:
 
 @dataclass
 class Found:
-    """Valid indices in no order, and the number of refused ones by kind of reason."""
+    """Valid indices in no particular order, and the number of refused ones by kind of reason."""
 
     valid: list[int] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
 
 
 class Enumeration:
-    """Goes through the choices of one kernel, step by step. ``fixed`` are the switches of the space."""
+    """Enumerates the choices for one kernel, step by step. ``fixed`` holds the switches of the space."""
 
     def __init__(self, workload: ConvWorkload, arch: Arch, kind: type[WgmmaConfig], fixed: Mapping[str, Any]) -> None:
         self.workload, self.arch, self.kind, self.fixed = workload, arch, kind, fixed
         self.found = Found()
 
     def run(self, steps: Sequence[Sequence[Place]]) -> Found:
-        """Ask for every choice; the first step holds the knobs that are not in ``LATER``, the others are its."""
+        """Check every choice; the first step holds the knobs that are not in ``LATER``, the others are its steps."""
         given = {name: value for places in steps if len(places) == 1 for name, value in places[0][1].items()}
         varied = [places for places in steps if len(places) != 1] or [[(0, {})]]
         behind = [[knob for places in varied[number:] if places for knob in places[0][1]]
@@ -106,7 +106,7 @@ class Enumeration:
     def _ask(
         self, rules: Sequence[Rule], values: Mapping[str, Any], watched: type[Schedule] | None
     ) -> tuple[str | None, Sequence[Rule]]:
-        """The first reason that holds whatever the unknown fields are, and the rules that want to know them."""
+        """The first reason that holds whatever the unknown fields are, and the rules that need to know them."""
         plan = WgmmaPlan(self.workload, self.kind(**values, **self.fixed), self.arch)
         if watched is None:
             return first_reason(rules, plan), ()
@@ -124,7 +124,7 @@ class Enumeration:
 
 
 def sums(index: int, steps: Sequence[Sequence[Place]]) -> list[int]:
-    """The indices of all choices behind one."""
+    """The indices of all choices that follow one."""
     found = [index]
     for places in steps:
         found = [one + offset for one in found for offset, _ in places]

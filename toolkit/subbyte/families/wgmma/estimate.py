@@ -1,4 +1,4 @@
-"""Which configuration to take when none was measured: the best of a small list, by estimate."""
+"""Which configuration to use without measurements: the best of a small list, by estimate."""
 
 from __future__ import annotations
 
@@ -18,28 +18,29 @@ from subbyte.families.wgmma.values import value_lists
 from subbyte.workload import ConvWorkload, ceil_div
 
 SPARSE_GAIN = 0.92
-"""Of a dense kernel's estimated time: a 2:4 kernel estimated to take longer is not expected to be faster. Their ratios
-are estimated with an error of 12 % (root mean square, the kernels of ``benchmarks/results/sparse``; batch 256: 6 %)."""
+"""A 2:4 kernel is expected to be faster only if its estimated time is at most this fraction of the dense kernel's. The
+ratios are estimated with an error of 12 % (root mean square, the kernels of ``benchmarks/results/sparse``; batch 256:
+6 %)."""
 
 DIVIDING = ("tile_width", "tile_rows", "consumers_m", "consumers_n", "consumers_rows", "segments", "cluster_split_k",
             "channel_groups", "row_reuse", "m_iterations", "pixels", "tiles_m", "resident")  # fmt: skip
 """Knobs that decide how the work is divided."""
 FEW = {"tile_width": 4, "segments": 6, "tiles_m": 1, "pixels": 3}
-"""Values of a knob that are combined with all others; 2 of those not named."""
+"""Number of a knob's values that are combined with all others; 2 for knobs not named."""
 TURNS, BRED = 4, 24
-"""How often, and around how many of the best, single knobs are changed."""
+"""How many times single knobs are varied, and around how many of the best."""
 COPIED_AHEAD = 3
-"""Stages of bytes on their way, where there is room for them."""
+"""Stages of bytes in flight, if there is room for them."""
 CONDITION_REGISTERS = 16
-"""More registers of a producer thread whose loads have a condition each, or a row to be found."""
+"""Additional registers of a producer thread whose loads each have a condition, or a row to be located."""
 
 
 def candidates(workload: ConvWorkload, arch: Arch) -> list[PipelineConfig]:
-    """Configurations that can be built, the one with the fewest :func:`estimated_cycles` first; of weights with a
-    pattern of zeros those of both kernels, and first those of the one that is expected to be faster.
+    """Configurations that can be built, fewest :func:`estimated_cycles` first; for weights with a
+    pattern of zeros those of both kernels, starting with the kernel that is expected to be faster.
 
-    Looked at are all combinations of a few values of the knobs that divide the work, then whatever differs in one of
-    these knobs from the best found so far, several times. The other knobs follow from them (:func:`_completed`).
+    All combinations of a few values of the knobs that divide the work are estimated, then several times all variants of
+    the best found so far that differ in one of these knobs. The other knobs follow from them (:func:`_completed`).
     """
     found = _estimated(workload, arch, PipelineConfig, value_lists(workload))
     own = skipping(workload)
@@ -52,7 +53,7 @@ def candidates(workload: ConvWorkload, arch: Arch) -> list[PipelineConfig]:
 
 
 def expected_gain(dense: Mapping[PipelineConfig, float], sparse: Mapping[PipelineConfig, float]) -> float | None:
-    """Estimated time of the best kernel that skips zeros over that of the best dense one; None where one is missing."""
+    """Estimated time of the best kernel that skips zeros over that of the best dense one; None if either is missing."""
     return min(sparse.values()) / min(dense.values()) if sparse and dense else None
 
 
@@ -82,8 +83,8 @@ def _look_at(
     found: dict[PipelineConfig, float],
     seen: set[tuple[int, ...]],
 ) -> None:
-    """Put what can be built of these ways to divide the work, a value for each of DIVIDING, into ``found``, with its
-    estimate. Most come again in each turn, so a configuration is made of what is new alone."""
+    """Add the buildable ones of these ways to divide the work, a value for each of DIVIDING, to ``found``, with their
+    estimates. Most recur in each round, so configurations are only made for new ones."""
     for values in divided:
         values["row_reuse"] = ROW_REUSE[values["row_reuse"]][0]
         if (way := tuple(values.values())) in seen:
@@ -96,14 +97,14 @@ def _look_at(
 
 
 def _combinations(lists: Mapping[str, Sequence[int]]) -> Iterator[dict[str, int]]:
-    """All combinations of at most FEW values of each knob, evenly out of its list."""
+    """All combinations of at most FEW values of each knob, spread evenly over its list."""
     few = {name: tuple(values[:: ceil_div(len(values), FEW.get(name, 2))]) for name, values in lists.items()}
     for values in product(*few.values()):
         yield dict(zip(few, values, strict=True))
 
 
 def _copying(plan: WgmmaPlan, fitting: int, least: int) -> dict[str, int]:
-    """Stages on their way in their own buffers: as many as there is room for behind those that are read, at most 3."""
+    """Stages in flight in their own buffers: as many as there is room for besides those that are read, at most 3."""
     config, whole = plan.knobs, plan.most_staged * plan.knobs.channel_groups
     if not config.keep_rows:
         least, whole = plan.group_stages * (2 if config.channel_groups > 1 else 1) + (plan.tap_rows == 1), fitting
@@ -113,7 +114,7 @@ def _copying(plan: WgmmaPlan, fitting: int, least: int) -> dict[str, int]:
 
 
 def _completed(plan: WgmmaPlan) -> Iterator[PipelineConfig]:
-    """The configuration with a pipeline as deep as fits, and as many weights ahead as registers allow."""
+    """The configuration with a pipeline as deep as fits, and as many weights fetched ahead as registers allow."""
     config, base = plan.knobs, cast(PipelineConfig, plan.config)
     if plan.channel_blocks % (config.cluster_split_k * config.channel_groups) or sizes(plan):
         return
@@ -122,7 +123,7 @@ def _completed(plan: WgmmaPlan) -> Iterator[PipelineConfig]:
     whole = plan.most_staged
     fitting = spare // max(plan.buffer_bytes, 1)
     least = (plan.window + (config.consumers_rows - 1) * plan.next_iteration) * config.channel_groups
-    if plan.keep_rows and plan.tap_rows > 1 and least > fitting:  # an iteration's rows find no room at once
+    if plan.keep_rows and plan.tap_rows > 1 and least > fitting:  # an iteration's rows do not fit at once
         changes["row_reuse"] = 2
         least = replace(plan, config=base.with_values(changes)).held_stages
     changes["stages"] = max(1, min(fitting, whole * config.channel_groups, least + 3 * config.channel_groups))
@@ -136,12 +137,12 @@ def _completed(plan: WgmmaPlan) -> Iterator[PipelineConfig]:
         words = plan.fragment_registers
     steps = [n for n in (4, 2, 1) if plan.steps % n == 0 and words * n <= min(room, 48)]
     changes["unroll"] = steps[0] if steps and not config.resident and not config.listed else 1
-    if config.consumers == 1 and plan.workload.s > 1:  # a lone warpgroup has nobody else to fill its pauses
+    if config.consumers == 1 and plan.workload.s > 1:  # a lone warpgroup has no other to fill its pauses
         fragments = plan.unroll if config.listed else changes["unroll"] * plan.workload.s
         changes["in_flight"] = max(1, min(3, fragments - 1))
     completed = WgmmaPlan(plan.workload, base.with_values(changes), plan.arch)
     ragged = plan.flat and not config.flat_batch and plan.flat_pixels % plan.width_covered > 0
     conditional = plan.x_tiles > 1 or ragged or plan.flat_strided
-    if conditional and completed.registers[0] != completed.registers[1]:  # conditions take registers of their own
+    if conditional and completed.registers[0] != completed.registers[1]:  # conditions need registers of their own
         changes["producer_registers"] = completed.producer_least + CONDITION_REGISTERS
     yield base.with_values(changes)

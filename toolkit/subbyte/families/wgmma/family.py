@@ -56,9 +56,9 @@ from subbyte.workload.coverage import four_bits_alone
 
 _HERE = Path(__file__).parent
 SPARSE_FORM = "warpgroup24-"
-"""How the form of 2:4 weights begins."""
+"""Prefix of the layouts of 2:4 weights."""
 WRAPPED = "subbyte: index in too few bits:"
-"""How the lines begin that are added to the compiler's report where its PTX holds such a fault."""
+"""Prefix of the lines that are added to the compiler's report if its PTX contains such a fault."""
 RECORDED = 0.95
 """Measured cycles over estimated ones, the geometric mean of the recorded int4 layers (``kernel/best.json``)."""
 LESS = "choose fewer rows, less unroll, load_ahead=1, weights_ahead=0 or in_flight=1"
@@ -87,13 +87,13 @@ class WgmmaFamily(Family):
     adds_values = True
 
     def owns(self, config: object) -> bool:
-        """Whether a configuration is of this family, also one that cannot be built any more."""
+        """Whether a configuration belongs to this family, even one that can no longer be built."""
         return isinstance(config, WgmmaConfig | FormerConfig)
 
     def decode(self, values: Mapping[str, object]) -> Configuration | None:
-        """The configuration of recorded fields, also of earlier versions; of the knobs of a space, which has those of
-        both kernels, that of the kernel they choose. Raises InvalidInput, and Unsupported for a kernel with a knob that
-        was removed first."""
+        """The configuration with recorded fields, including those of earlier versions; for the knobs of a space, which
+        has those of both kernels, that of the kernel they select. Raises InvalidInput, and Unsupported for a kernel
+        with one of the knobs that were removed first."""
         if translate.former(values):
             return translate.decode(values)
         if not set(values) <= {name for kind in self.configurations for name in kind.rows}:
@@ -101,23 +101,23 @@ class WgmmaFamily(Family):
         return kernel_of(values).from_dict(own_values(values))
 
     def from_key(self, key: str) -> Configuration | None:
-        """The configuration that a key names, also of earlier versions. Raises InvalidInput."""
+        """The configuration that a key names, including keys of earlier versions. Raises InvalidInput."""
         return translate.from_key(key) if translate.former_key(key) else super().from_key(key)
 
     def changed(self, config: Configuration, values: Mapping[str, object]) -> Configuration:
-        """A configuration with some fields replaced, whose names may be those of earlier versions. Raises
+        """A configuration with some fields replaced; field names from earlier versions are accepted. Raises
         InvalidInput."""
         return translate.changed(config, values) if isinstance(config, WgmmaConfig) else config.with_values(values)
 
     def stand_in(self, config: Configuration) -> Configuration:
-        """Of a retired configuration the same without the knobs that are no more."""
+        """For a retired configuration, the same without removed knobs."""
         return translate.nearest(config) if isinstance(config, FormerConfig) else config
 
     def plan(
         self, workload: ConvWorkload, config: Configuration, arch: Arch, output: str = "int4",
         clip: tuple[int, int] = (-8, 7), requant: str = "fixed",
     ) -> AnyPlan:  # fmt: skip
-        """The plan of a kernel. Raises Unsupported for a configuration that cannot be built any more."""
+        """The plan of a kernel. Raises Unsupported for a configuration that can no longer be built."""
         if isinstance(config, FormerConfig):
             raise config.unsupported(str(translate.refused(config)))
         return WgmmaPlan(workload, cast(WgmmaConfig, config), arch, output, clip, requant)
@@ -127,11 +127,11 @@ class WgmmaFamily(Family):
         return why_not(cast(WgmmaPlan, plan))
 
     def hopeless(self, workload: ConvWorkload, arch: Arch) -> str | None:
-        """Why no configuration can be built, whatever it is; None when some may."""
+        """Why no configuration at all can be built; None when some may."""
         return hopeless(workload, arch)
 
     def first_estimate(self, workload: ConvWorkload, arch: Arch) -> float | None:
-        """Of activations of 8 bits, which neither a record nor the model knows."""
+        """For activations of 8 bits, which neither records nor the model cover."""
         alike = workload.precision.activations.bits != 8
         first = None if alike else next(iter(self.candidates(workload, arch)), None)
         if first is None:
@@ -139,7 +139,8 @@ class WgmmaFamily(Family):
         return RECORDED * estimated_cycles(WgmmaPlan(workload, cast(WgmmaConfig, first), arch))
 
     def covers(self, workload: ConvWorkload, arch: Arch) -> str | None:
-        """Why no kernel computes the workload, None when one does: else the reason that the plainest is refused."""
+        """Why no kernel computes the workload, None when one does: the reason for which the plainest one is
+        rejected."""
         reason = hopeless(workload, arch)
         if reason is not None or (skipping(workload) is None and finds(workload, arch)):
             return reason
@@ -157,7 +158,7 @@ class WgmmaFamily(Family):
         self, workload: ConvWorkload, arch: Arch, kind: str, knobs: Mapping[str, tuple[Value, ...]],
         fixed: Mapping[str, Value], recorded_hash: str = "",
     ) -> WgmmaSpace | FormerSpace:  # fmt: skip
-        """The space of a record's header under today's constraints; of an earlier version, with its indices."""
+        """The space of a record's header under today's constraints; for an earlier version, with its own indices."""
         lists = cast(Mapping[str, tuple[int, ...]], knobs)  # knobs are numbers here, switches are not
         if kind in FORMER:
             return FormerSpace(workload, arch, lists, kind, fixed, recorded_hash)
@@ -166,11 +167,13 @@ class WgmmaFamily(Family):
         return WgmmaSpace(workload, arch, lists, kind, fixed)
 
     def earlier(self, kind: str, knobs: Mapping[str, Sequence[Value]]) -> bool:
-        """Whether a kind of space with these value lists is of an earlier version: its indices mean something else."""
+        """Whether a kind of space with these value lists is from an earlier version, so that its indices mean something
+        else."""
         return super().earlier(kind, knobs) or second.recorded(knobs)
 
     def still_there(self, knobs: Mapping[str, tuple[Value, ...]]) -> Mapping[str, tuple[Value, ...]]:
-        """Value lists without the knobs that were removed first. Raises Unsupported where some kernels had one."""
+        """Value lists without the knobs that were removed first. Raises Unsupported if some recorded kernels used
+        one."""
         held = translate.without_earlier({name: v[0] if len(v) == 1 else v for name, v in knobs.items()})
         return {name: knobs[name] for name in held}
 
@@ -188,8 +191,8 @@ class WgmmaFamily(Family):
         return _dense_instead(workload, arch, own.weights) if own else SKIPPING[0].other_weights(workload)
 
     def expectation(self, workload: ConvWorkload, config: Configuration, arch: Arch) -> str:
-        """The time that the model expects of a dense kernel, and what the model was worth; or what was measured of it
-        at another batch."""
+        """The time that the model expects of a dense kernel, and the model's accuracy; or the kernel's measured time
+        at another batch size."""
         if not _modelled(workload):
             return ""
         return told(workload, cast(WgmmaConfig, config), arch)
@@ -199,11 +202,11 @@ class WgmmaFamily(Family):
         return expected_time(workload, cast(WgmmaConfig, config), arch) if _modelled(workload) else None
 
     def launches(self, workload: ConvWorkload, arch: Arch) -> Sequence[Way]:
-        """Ways to compute a batch by two launches, with what the model expects of them."""
+        """Ways to split a batch into two launches, with the model's times."""
         return ways(workload, arch) if _modelled(workload) else ()
 
     def estimate(self, plan: AnyPlan) -> float:
-        """A rough count of cycles."""
+        """A rough cycle count."""
         return estimated_cycles(cast(WgmmaPlan, plan))
 
     def feature_row(self, plan: AnyPlan) -> list[float]:
@@ -211,7 +214,7 @@ class WgmmaFamily(Family):
         return [log2(estimated_cycles(cast(WgmmaPlan, plan)))]
 
     def made_up_share(self, workload: ConvWorkload, config: Configuration) -> float:
-        """Mid-sized tiles win, and sharing channels among blocks costs."""
+        """Mid-sized tiles are fastest, and sharing channels among blocks costs time."""
         made = cast(WgmmaConfig | RetiredConfig, config)
         tile = math.log2(made.tile_width * made.tile_rows * made.consumers)
         split = made.split if isinstance(made, RetiredConfig) else made.cluster_split_k
@@ -225,7 +228,7 @@ class WgmmaFamily(Family):
 
     @property
     def sources(self) -> tuple[Path, ...]:
-        """What decides the generated text."""
+        """The sources that determine the generated text."""
         kernels = ("pipeline/config", "single/config", "sparse/config", "blocks/config")
         files = ("schedule", "listed", "operands", "geometry", "channels", "halves", "memory", "plan", *kernels)
         folders = ("emit", "pipeline/emit", "single/emit", "blocks/emit")
@@ -241,11 +244,11 @@ class WgmmaFamily(Family):
         return weights_of_form(form, w)
 
     def report(self, ptx: str) -> list[str]:
-        """Indices that the compiler computes in too few bits."""
+        """Indices that the compiler computes with too few bits."""
         return [f"{WRAPPED} {line}" for line in wrapped_indices(ptx)]
 
     def refused(self, cubin: bytes, log: str, local_bytes: int) -> str | None:
-        """Why a kernel is not handed out although it was compiled, None when it is."""
+        """Why a compiled kernel is rejected, None when it is accepted."""
         if reason := serialized(log):
             return f"{reason}, which makes them several times slower; {LESS}"
         if local_bytes:
@@ -279,13 +282,13 @@ class WgmmaFamily(Family):
 
 @lru_cache(256)
 def _ranked(workload: ConvWorkload, arch: Arch) -> tuple[WgmmaConfig, ...]:
-    """By the model where it knows such kernels, else by the estimate."""
+    """Ranked by the model if it covers such kernels, else by the estimate."""
     dense = ranked(workload, arch) if _modelled(workload) else []
     return tuple(dense or candidates(workload, arch))
 
 
 def _modelled(workload: ConvWorkload) -> bool:
-    """The model knows dense kernels on values of 4 bits: neither weights with a pattern of zeros nor bytes."""
+    """Whether the model covers the workload: dense kernels on 4-bit values, without sparse weights or bytes."""
     return skipping(workload) is None and four_bits_alone(workload) is None
 
 

@@ -1,14 +1,14 @@
-"""What no kernel of the wgmma family may hold: read from its PTX and its machine code, whenever one is built.
+"""Faults that no kernel of the wgmma family may contain, detected in its PTX and machine code whenever one is built.
 
-Both compilers have turned right texts into wrong kernels here, and the emulator, which runs the text, cannot see it:
+Both compilers have turned correct texts into wrong kernels here, and the emulator, which runs the text, cannot see it:
 
-* NVVM 13.0 computes an index such as ``(turn + 2) % 3 * 16`` of a known small range in 8 bits, as ``16 * turn - 48 *
-  ((turn + 2) / 3)``, and adds the 32 that it took out of it to the address behind the widening. In 8 bits that
-  difference wraps around. Right code subtracts first, and shifts or multiplies the remainder.
-* ptxas 13.0.88 merges ``max(min(a, b), 0) == b`` into one VIMNMX.RELU with predicates, which an H200 answers wrongly.
+* NVVM 13.0 computes an index such as ``(turn + 2) % 3 * 16`` with a known small range in 8 bits, as ``16 * turn - 48 *
+  ((turn + 2) / 3)``, and adds the 32 that it factored out of it to the address after widening. In 8 bits that
+  difference wraps around. Correct code subtracts first, and shifts or multiplies the remainder.
+* ptxas 13.0.88 merges ``max(min(a, b), 0) == b`` into one VIMNMX.RELU with predicates, which an H200 evaluates wrongly.
 
-An instruction of sm_90 is 128 bits: the lowest 12 say which one and of which form, bits 81 to 86 of a VIMNMX name the
-predicates it writes (7: none). Read off nvdisasm's output; a test compares them.
+An instruction of sm_90 is 128 bits: the lowest 12 encode the operation and its form, bits 81 to 86 of a VIMNMX name the
+predicates it writes (7: none). Derived from nvdisasm's output; a test compares them.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from numpy.typing import NDArray
 from subbyte.errors import BuildFailed
 
 OPCODES = {"IGMMA": 0x1F1, "VIMNMX": 0x048, "LDL": 0x183, "STL": 0x187}
-"""The lowest 9 bits; the 3 above them tell where the operands are."""
+"""The lowest 9 bits; the 3 above them encode where the operands are."""
 NO_PREDICATE = 7
 _NARROW = re.compile(r"^\s+(\w+\.[bsu]16)\s+(%rs\d+), (.*);", re.MULTILINE)
 
 
 def wrapped_indices(ptx: str) -> list[str]:
-    """Differences of 16-bit products in a PTX text: what NVVM makes of a remainder when it takes constants out."""
+    """Differences of 16-bit products in a PTX text: NVVM's code for a remainder from which it has factored constants
+    out."""
     made: dict[str, tuple[str, list[str]]] = {}
     found = []
     for statement in _NARROW.finditer(ptx):
@@ -45,8 +46,8 @@ def wrapped_indices(ptx: str) -> list[str]:
 
 
 def counts(cubin: bytes) -> Counter[str]:
-    """How many instructions of each of OPCODES a cubin holds, and under ``merged`` how many minima that also answer a
-    comparison. Raises BuildFailed for anything but a cubin."""
+    """How many instructions of each of OPCODES a cubin contains, and under ``merged`` how many minima that also
+    evaluate a comparison. Raises BuildFailed for anything but a cubin."""
     words = _instructions(cubin)
     codes = words[:, 0] & np.uint64(0x1FF)
     found = Counter({name: int(np.count_nonzero(codes == code)) for name, code in OPCODES.items()})
@@ -57,7 +58,7 @@ def counts(cubin: bytes) -> Counter[str]:
 
 
 def fault(cubin: bytes) -> str | None:
-    """Why this machine code is no good kernel of the wgmma family, None when it is one."""
+    """Why this machine code is not a valid kernel of the wgmma family, None when it is."""
     found = counts(cubin)
     if not found["IGMMA"]:
         return "the machine code holds no wgmma"

@@ -1,4 +1,4 @@
-"""What a model of a kernel's time sees of its plan: the estimate's terms first, then the plan's sizes and knobs."""
+"""The features of a plan for a model of the kernel's time: the estimate's terms, then the plan's sizes and knobs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.single.config import SingleTileConfig
 
 LAYER = ("r", "stride", "pad", "channel_blocks", "filter_blocks", "p", "q", "batch_groups")
-"""Of the workload."""
+"""Features of the workload."""
 KNOBS = (
     "tile_width", "tile_rows", "consumers_m", "consumers_n", "consumers_rows", "segments", "m_iterations", "tiles_m",
     "cluster_split_k", "channel_groups", "stages", "keep_rows", "early_release", "stage_per_iteration", "load_ahead",
@@ -17,33 +17,33 @@ KNOBS = (
     "half_rows", "producer_late", "lean_start", "multicast", "weights_ahead", "late_parameters", "early_parameters",
     "early_start", "copies_ahead", "operands_apart",
 )  # fmt: skip
-"""Of the schedule."""
+"""Features of the schedule."""
 SHARES = ("own", "together", "producer", "fetched", "setup", "memory")
-"""Terms of the estimate, each as a share of a wave's cycles."""
+"""Terms of the estimate, each as a fraction of a wave's cycles."""
 SIZES = (
     "cycles", "waves", "full_waves", "tail", "busy_share", "resident", "blocks", "iterations", "row_stages", "tensor",
     "weights", "pixels", "waste", "columns_share", "channels_share", "filters_share", "accumulators",
     "consumer_registers", "producer_registers", "shared_bytes", "copies", "threads", "row_pixels", "macs", "bytes",
 )  # fmt: skip
-"""What follows from both."""
+"""Features derived from both."""
 REGISTERS = (
     "consumer_left", "producer_left", "launch_left", "held_words", "operand_words", "loads_ahead", "x_tiles",
     "instructions", "written_out", "row_variants", "tiles_skipped",
 )  # fmt: skip
-"""What decides whether registers are enough: those that are left beside what is counted, and what the code keeps."""
+"""Features that decide whether registers suffice: those left over from the counted ones, and what the code keeps."""
 NAMES = (*SIZES, *(f"{name}_share" for name in SHARES), *REGISTERS, *KNOBS, *LAYER)
-"""Of what :func:`row` gives, in its order."""
+"""Names of the values that :func:`row` returns, in order."""
 PLAIN, OF_SUMS, OF_VARIANTS, OF_INSTRUCTIONS, OF_SINGLE = 46.0, 1.07, 7.6, 12.2, -57.0
-"""Registers that the compiler gives a thread where nothing bounds them: for the code as such, for each accumulator, for
-each doubling of the ways in which a row of the image meets kernel rows, and of the multiplications that are written
-out; less in the kernel of a single tile iteration. Fitted to 263 kernels that were compiled (root mean square error 27,
-where accumulators and 64 are off by 50)."""
+"""Registers that the compiler gives a thread without a bound: for the code itself, for each accumulator, for
+each doubling of the ways in which a row of the image meets kernel rows, and of the unrolled multiplications;
+less in the kernel of a single tile iteration. Fitted to 263 compiled kernels (root mean square error 27;
+accumulators plus 64 would be off by 50)."""
 PEAK = 4096
-"""Multiply-adds of a multiprocessor in a cycle."""
+"""Multiply-adds per cycle on a multiprocessor."""
 
 
 def row(plan: WgmmaPlan) -> list[float]:
-    """The features of a plan, logarithms of base 2 where they are sizes."""
+    """The features of a plan; sizes as logarithms to base 2."""
     w, knobs, found = plan.workload, plan.knobs, terms(plan, registers=expected_registers(plan))
     at_once = found.multiprocessors * found.resident
     exact = plan.grid_blocks / at_once
@@ -69,15 +69,16 @@ def row(plan: WgmmaPlan) -> list[float]:
 
 
 def expected_registers(plan: WgmmaPlan) -> float:
-    """Registers that the compiler may be expected to give a thread where nothing bounds them. How many blocks a
-    multiprocessor holds at a time, and so how often they take turns, hangs on it."""
+    """Registers that the compiler is expected to give a thread without a bound. They determine how many blocks a
+    multiprocessor holds at a time, and hence the number of waves."""
     variants, instructions = len(plan.tap_variants(range(plan.tap_rows))[0]), max(1, plan.multiplications)
     code = PLAIN + OF_VARIANTS * log2(max(1, variants)) + OF_INSTRUCTIONS * log2(instructions)
     return code + OF_SUMS * plan.accumulators + OF_SINGLE * isinstance(plan.config, SingleTileConfig)
 
 
 def _registers(plan: WgmmaPlan) -> tuple[float, ...]:
-    """Values of ``REGISTERS``. A thread is compiled for what it has at launch; roles move registers between them."""
+    """Values of ``REGISTERS``. A thread is compiled for the registers it has at launch; warpgroups then move registers
+    between them."""
     knobs, (consumer, producer) = plan.knobs, plan.registers
     at_launch = plan.arch.registers_per_sm // knobs.threads // 8 * 8
     operands = 4 * plan.operands * (1 + plan.in_flight) * knobs.tiles_m

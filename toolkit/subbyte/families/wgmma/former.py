@@ -1,8 +1,8 @@
 """Configurations of earlier versions: read from records, never written.
 
-The first had the 39 knobs of three kernels; logs, landscapes, keys and command lines name it ``warpgroup``. Those of
-spaces of version 2 are the pipeline's of today, with four knobs of which one is no more and three are values of
-``pixels``. What they mean today is in :mod:`subbyte.families.wgmma.translate`.
+The first had the 39 knobs of three kernels; logs, landscapes, keys and command lines call it ``warpgroup``. Those of
+spaces of version 2 are today's pipeline, with four knobs of which one was removed and three became values of
+``pixels``. Their meaning today is in :mod:`subbyte.families.wgmma.translate`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from subbyte.spaces.configuration import Configuration, configuration
 from subbyte.spaces.knob import Values, choice, flag, knob, switch, whole
 
 REMOVED = {"at_once": 0, "weight_ring": 0, "swizzle": 0, "blocks": 1}
-"""Knobs that did not pay and are no more, with the value that means a kernel without them."""
+"""Removed knobs that did not pay, with the value for a kernel without them."""
 EARLIER = {"groups_k": 1, "share": 1, "staging": 0}
-"""The same of knobs that this configuration no longer had: records name them."""
+"""The same for knobs that even this configuration no longer had: records name them."""
 
 
 def _was(key: str, default: int, values: Values | None = None, always: bool = False) -> Any:
@@ -25,11 +25,11 @@ def _was(key: str, default: int, values: Values | None = None, always: bool = Fa
 
 
 class FormerConfig(Configuration):
-    """A configuration of an earlier version. One that is none of today's cannot be built; what was measured of it is
-    kept."""
+    """A configuration of an earlier version. If it corresponds to none of today's it cannot be built; its measurements
+    are kept."""
 
     def unsupported(self, reason: str) -> Unsupported:
-        """The error of whoever wants to build it."""
+        """The error raised when it is to be built."""
         return Unsupported(
             f"{self.key} cannot be built: {reason}; what was measured of it is kept. Take another configuration, such "
             "as the one that subbyte.compile chooses"
@@ -84,7 +84,7 @@ class RetiredConfig(FormerConfig):
 
     @property
     def row_knobs(self) -> tuple[int, int, int]:
-        """What one knob says today of the rows of a stage."""
+        """The value of today's single knob for the rows of a stage."""
         return self.keep_rows, self.early_release, self.pass_parts
 
     @property
@@ -128,7 +128,7 @@ class FormerPipelineConfig(FormerConfig):
 
     @property
     def pixel_knobs(self) -> tuple[int, int, int]:
-        """What one knob says today of the pixels of a fragment row."""
+        """The value of today's single knob for the pixels of a fragment row."""
         return self.flatten, self.image_groups, self.half_rows
 
     @property
@@ -139,7 +139,7 @@ class FormerPipelineConfig(FormerConfig):
 
 @configuration
 class FormerSparseConfig(FormerPipelineConfig):
-    """The same of the kernel on 2:4 weights."""
+    """The same for the kernel on 2:4 weights."""
 
     prefix: ClassVar[str] = "wg24-"
     skips_zeros: ClassVar[bool] = True
@@ -149,7 +149,7 @@ class FormerSparseConfig(FormerPipelineConfig):
 
 @configuration
 class FormerBlocksConfig(FormerPipelineConfig):
-    """The same of the kernel on weights with blocks of zeros."""
+    """The same for the kernel on block-sparse weights."""
 
     prefix: ClassVar[str] = "wgb-"
     skips_zeros: ClassVar[bool] = True

@@ -1,7 +1,7 @@
-"""Spaces of earlier versions, as the headers of records describe them: what an index means is frozen.
+"""Spaces of earlier versions, as the headers of records describe them: the meaning of an index is frozen.
 
-Their value lists are those of the header. An index is the mixed radix over the knobs of that time, whose values are
-translated; what is valid are the kernels of today among them, each once.
+Their value lists come from the header. An index is a mixed-radix number over the knobs of that time, whose values are
+translated; today's kernels among them are valid, each once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from subbyte.spaces.listed import Enumerated, ListedTable, listed
 from subbyte.workload import ConvWorkload
 
 FORMER = {"warpgroup": "wgmma", "warpgroup-small": "wgmma-small"}
-"""Kinds of spaces of earlier versions, with those that take their place."""
+"""Kinds of spaces of earlier versions, with their replacements."""
 
 
 @dataclass(frozen=True)
@@ -41,21 +41,21 @@ class FormerSpace(ListedTable):
     fixed: Mapping[str, Any]
     """The switches of every configuration of the space."""
     recorded_hash: str = ""
-    """The hash in the record's header: it was made with rules that are no more."""
+    """The hash in the record's header: it was computed with rules that no longer exist."""
 
     def config(self, index: int) -> Configuration:
-        """The configuration with this index. Raises InvalidInput when it is no integer or out of range."""
+        """The configuration with this index. Raises InvalidInput when it is not an integer or out of range."""
         return self._today(self._recorded(index))
 
     def _recorded(self, index: int) -> Configuration:
-        """What the index was."""
+        """The recorded configuration at an index."""
         return RetiredConfig(**self.values_at(index), **self.fixed)
 
     def _today(self, recorded: Configuration) -> Configuration:
         return translate.today(recorded) if isinstance(recorded, FormerConfig) else recorded
 
     def index(self, config: Configuration) -> int:
-        """The index of a configuration. Raises InvalidInput naming the field that is not of this space."""
+        """The index of a configuration. Raises InvalidInput naming the field that does not belong to this space."""
         given, usual = self._fields(config), self._usual
         index, weight = 0, 1
         for name, value in given.items():
@@ -73,7 +73,7 @@ class FormerSpace(ListedTable):
         return RetiredConfig(**self.fixed).to_dict()
 
     def _fields(self, config: Configuration) -> dict[str, Any]:
-        """How a configuration was recorded. Raises InvalidInput for one of another family."""
+        """The fields under which a configuration was recorded. Raises InvalidInput for one of another family."""
         if isinstance(config, WgmmaConfig):
             stages = WgmmaPlan(self.workload, config, self.arch).stages
             config = translate.before(config, stages, self.workload.stride > 1)
@@ -83,7 +83,7 @@ class FormerSpace(ListedTable):
 
     def plan(self, which: int | Configuration) -> WgmmaPlan:
         """The plan of a configuration, given itself or by its index. Raises InvalidInput, and Unsupported for one that
-        cannot be built any more."""
+        can no longer be built."""
         config = self.config(which) if not isinstance(which, Configuration) else which
         if isinstance(config, FormerConfig):
             raise config.unsupported(str(translate.refused(config)))
@@ -91,7 +91,7 @@ class FormerSpace(ListedTable):
         return WgmmaPlan(self.workload, config, self.arch)
 
     def check(self, which: int | Configuration) -> str | None:
-        """Why a configuration cannot be built ("kind: details"; "retired: ..." where it could be), None when it can."""
+        """Why a configuration cannot be built ("kind: details"; "retired: ..." if it once could), None when it can."""
         config = which if isinstance(which, Configuration) else self.config(which)
         if isinstance(config, FormerConfig):
             return translate.refused(config)
@@ -101,7 +101,7 @@ class FormerSpace(ListedTable):
         return other or why_not(plan)
 
     def _other_index(self, index: int, plan: WgmmaPlan) -> str | None:
-        """Why an index means nothing of its own: another one is this kernel's."""
+        """Why an index has no meaning of its own: another one stands for this kernel."""
         recorded = self._recorded(index)
         assert isinstance(recorded, RetiredConfig)
         if recorded.bulk_weights and recorded.ring != plan.stages:
@@ -117,7 +117,7 @@ class FormerSpace(ListedTable):
 
     @property
     def hopeless(self) -> str | None:
-        """Why none of its configurations can be built, whatever it is; None when some may. Takes no time."""
+        """Why none of its configurations can be built; None when some may. Cheap."""
         return hopeless(self.workload, self.arch)
 
     @cached_property
@@ -135,18 +135,18 @@ class FormerSpace(ListedTable):
 
     @cached_property
     def index_hash(self) -> str:
-        """Hexadecimal digest of what an index means: workload, architecture, knobs and switches."""
+        """Hexadecimal digest of the meaning of an index: workload, architecture, knobs and switches."""
         return digest_of(self)
 
     @property
     def hash(self) -> str:
-        """That of the record; without one that of what an index means."""
+        """The record's hash; without one, the digest of the meaning of an index."""
         return self.recorded_hash or self.index_hash
 
 
 @dataclass(frozen=True)
 class SecondSpace(FormerSpace):
-    """The space of a record of version 2, whose lists had the knobs of both kernels side by side, as today's have."""
+    """The space of a record of version 2, whose lists had the knobs of both kernels side by side, like today's."""
 
     def _recorded(self, index: int) -> Configuration:
         return second.then({**self.values_at(index), **self.fixed})
@@ -163,11 +163,11 @@ class SecondSpace(FormerSpace):
         return {second.CHOICE: 0, **config.to_dict()}
 
     def check(self, which: int | Configuration) -> str | None:
-        """Why a configuration cannot be built ("kind: details"; "retired: ..." where it could be), None when it can."""
+        """Why a configuration cannot be built ("kind: details"; "retired: ..." if it once could), None when it can."""
         return (None if isinstance(which, Configuration) else self._meaningless(which)) or super().check(which)
 
     def _meaningless(self, index: int) -> str | None:
-        """Why an index means nothing of its own: a knob of the other kernel is not at the first of its values."""
+        """Why an index has no meaning of its own: a knob of the other kernel is not at its first value."""
         recorded = self._recorded(index)
         other = "with" if isinstance(recorded, SingleTileConfig) else "without"
         for name, value in self.values_at(index).items():

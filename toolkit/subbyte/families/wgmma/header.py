@@ -21,7 +21,7 @@ channels within it, kernel column."""
 
 
 def header_parts(plan: WgmmaPlan) -> ExportParts:
-    """What the header needs. Raises Unsupported for a residual beside operands of 8 bits."""
+    """What the header needs. Raises Unsupported for a residual with 8-bit operands."""
     if plan.knobs.listed:
         text = (_HERE / "blocks/weights.h").read_text(encoding="utf-8")
         numbers = {f"list_{name}": str(value) for name, value in asdict(plan.list_form).items()}
@@ -47,7 +47,7 @@ def header_parts(plan: WgmmaPlan) -> ExportParts:
 
 
 def _order_in_fragment(plan: WgmmaPlan, words: int) -> dict[str, str]:
-    """Where a fragment holds a weight: the lane of four, the pair of words and the bit; what words are before that."""
+    """Where a fragment holds a weight: the lane of four, the pair of words and the bit; ``words`` come before that."""
     found = {"inverted": "", "fill": "0u", "lane": "c % 32 / 8", "pair": "c % 2 * 2", "bit": "c % 8 / 2 * 8",
              "own_channels": "8*q..8*q+7"}  # fmt: skip
     if plan.bytes_in:

@@ -1,8 +1,9 @@
-"""Which two batches would take a layer's place: where a last wave of blocks is nearly empty, two launches can pay.
+"""Which two batches could replace a layer's single launch: if a last wave of blocks is nearly empty, two launches can
+pay.
 
-Every way to divide the groups of images is looked at with a few configurations alone, those that are expected to be the
-fastest of the whole batch and those that were of the same layer at another. The parts of the best ways get a search of
-their own then.
+Every way to divide the groups of images is evaluated with only a few configurations: those that are expected to be
+fastest for the whole batch, and those of the same layer at another batch size. The parts of the best ways then get
+their own search.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ from subbyte.workload import ConvWorkload
 from subbyte.workload.conv import BATCH_GROUP
 
 LEAST = 64
-"""Images up to which two launches gain nothing (benchmarks/notes/tuning.md)."""
+"""Up to this many images two launches gain nothing (benchmarks/notes/tuning.md)."""
 FEW = 8
-"""Configurations of the whole batch that every part is looked at with."""
+"""Configurations of the whole batch with which every part is evaluated."""
 SIZES = 48
-"""Sizes of the first part that are looked at, at most."""
+"""The most sizes of the first part that are evaluated."""
 NEAR, SEARCHED = 1.05, 4
-"""How far above one launch a way may seem to be whose parts are searched, and of how many ways they are."""
+"""How much slower than one launch a way may seem for its parts to be searched, and for how many ways they are."""
 
 
 @lru_cache(256)
 def ways(workload: ConvWorkload, arch: Arch) -> tuple[Way, ...]:
-    """Ways to compute a batch by two launches that may be faster than one, the one expected to be fastest first; none
+    """Ways to split a batch into two launches that may be faster than one, the one expected to be fastest first; none
     for batches that are too small."""
     layer = whole(workload)
     one = choice(layer, arch) if workload.n > LEAST and workload.kind == "conv" else None
@@ -53,7 +54,7 @@ def ways(workload: ConvWorkload, arch: Arch) -> tuple[Way, ...]:
 
 
 def _times(layer: ConvWorkload, arch: Arch, first: WgmmaConfig, sizes: list[int]) -> dict[int, float]:
-    """Microseconds of the fastest of a few configurations, by groups of images."""
+    """Time in microseconds of the fastest of a few configurations, by number of groups of images."""
     model = shipped()
     same = [one for one in model.winners if replace(one.layer, n=layer.n) == layer]
     few = [first, *searched(layer, arch)[:FEW], *(one.config for one in same)]

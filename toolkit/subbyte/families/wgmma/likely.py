@@ -1,9 +1,9 @@
-"""The dense configurations of a layer that are likeliest to be fast: a search by a model, nothing is measured.
+"""The dense configurations of a layer that are most likely to be fast: a search with a model; nothing is measured.
 
-It begins with what was fastest on the layers nearest to this one, at any batch, with widths and segments of this layer,
-and with a few plain ones. Then whatever differs in a knob from the best found so far is asked for, and from the best of
-those that divide the work in other ways: one knob seldom leads from one division to a better one. It ends when that
-finds nothing better.
+It starts with the fastest configurations of the layers most similar to this one, at any batch size, with widths and
+segments of this layer, and with a few plain ones. Then it evaluates all variants that differ in one knob from the best
+found so far, and from the best of those that divide the work in other ways: changing one knob seldom leads from one
+division to a better one. It ends when that finds nothing better.
 """
 
 from __future__ import annotations
@@ -14,39 +14,40 @@ from math import log2
 from typing import Any, NamedTuple
 
 from subbyte.device.arch import Arch
+from subbyte.families.shared.reasons import first_reason
 from subbyte.families.wgmma import features
-from subbyte.families.wgmma.check import why_not
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.cycles import MULTIPROCESSORS
+from subbyte.families.wgmma.enumeration import KERNEL_RULES
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
-from subbyte.families.wgmma.rules import WIDTHS, rows_listed
+from subbyte.families.wgmma.rules import OF_THE_LAYER, WIDTHS, rows_listed
 from subbyte.families.wgmma.values import searched_values
 from subbyte.workload import ConvWorkload, ceil_div
 
 NEAREST = 12
-"""Winners of other layers that a search begins with."""
+"""Winners of other layers with which a search begins."""
 TURNS, BRED, WAYS = 4, 4, 8
-"""How often at most, and around how many of the best, single knobs are changed; and around the best of how many ways to
+"""The most times that single knobs are varied, around how many of the best, and around the best of how many ways to
 divide the work."""
 DIVISION = ("tile_width", "tile_rows", "consumers_m", "consumers_n", "consumers_rows", "segments", "cluster_split_k",
             "channel_groups", "m_iterations", "tiles_m", "image_groups", "half_rows", "multicast")  # fmt: skip
 """Knobs of the schedule that divide the work."""
 FEW_SEGMENTS = 3
-"""Numbers of segments that a winner of another layer is tried with: those nearest to as many rows for each block."""
+"""Segment counts with which a winner of another layer is tried: those closest to the same number of rows per block."""
 ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 56)
 """Rows of a segment."""
 SPARE = 6
-"""Widths that are looked at: those that leave the fewest columns unused."""
+"""Widths that are considered: those that leave the fewest columns unused."""
 DIVIDING = ("pixels", "m_iterations")
-"""Knobs with which a block's share of the work changes so much that another number of segments goes with it."""
+"""Knobs that change a block's share of the work so much that the number of segments must change with them."""
 Values = Mapping[str, Sequence[int]]
 Rank = Callable[[Sequence[Sequence[float]]], Sequence[float]]
-"""Rows of features to what the model says of each, the less the better."""
+"""Maps rows of features to the model's value for each; smaller is better."""
 
 
 class Winner(NamedTuple):
-    """A layer, the configuration that was the fastest measured, and its time."""
+    """A layer, its fastest measured configuration, and the time."""
 
     layer: ConvWorkload
     config: WgmmaConfig
@@ -56,7 +57,7 @@ class Winner(NamedTuple):
 def likeliest(
     workload: ConvWorkload, arch: Arch, rank: Rank, winners: Sequence[Winner], wide: bool = True
 ) -> dict[WgmmaConfig, float]:
-    """Configurations that can be built with what the model says of them, in the order of that. What is not ``wide``
+    """Configurations that can be built with the model's values, sorted by these. If not ``wide``, the search
     stays near the winners, and takes a third of the time."""
     search = Search(workload, arch, rank)
     search.look_at(ported(workload, winners, search.lists))
@@ -71,42 +72,45 @@ def likeliest(
 
 
 class Search:
-    """What was looked at of a layer, and what can be built of it."""
+    """The configurations of a layer that were considered, and those of them that can be built."""
 
     def __init__(self, workload: ConvWorkload, arch: Arch, rank: Rank) -> None:
         self.workload, self.arch, self.rank = workload, arch, rank
         self.lists = lists_of(workload)
+        self.hopeless = first_reason(OF_THE_LAYER, WgmmaPlan(workload, PipelineConfig(), arch)) is not None
         self.found: dict[WgmmaConfig, float] = {}
+        self.order: dict[WgmmaConfig, tuple[float, str]] = {}
         self.seen: set[WgmmaConfig] = set()
         self._bred: set[WgmmaConfig] = set()
 
     def look_at(self, configs: Iterable[WgmmaConfig]) -> None:
-        """Ask for those that were not seen yet, and can be built."""
+        """Evaluate those that are new and can be built."""
         fresh, rows = [], []
-        for one in configs:
+        for one in () if self.hopeless else configs:
             if one in self.seen:
                 continue
             self.seen.add(one)
             plan = WgmmaPlan(self.workload, one, self.arch)
-            if why_not(plan) is None:
+            if first_reason(KERNEL_RULES[type(one)], plan) is None:
                 fresh.append(one)
                 rows.append(features.row(plan))
         if fresh:
             self.found.update(zip(fresh, map(float, self.rank(rows)), strict=True))
+            self.order.update((one, (self.found[one], one.key)) for one in fresh)
 
     def best(self, count: int) -> list[WgmmaConfig]:
         """The best so far."""
-        return sorted(self.found, key=lambda one: (self.found[one], one.key))[:count]
+        return sorted(self.order, key=self.order.__getitem__)[:count]
 
     def bred(self, ways: int) -> list[WgmmaConfig]:
-        """The best so far, and the best of each of the best ``ways`` to divide the work."""
+        """The best so far, and the best for each of the best ``ways`` to divide the work."""
         order, first = self.best(len(self.found)), dict[tuple[object, ...], WgmmaConfig]()
         for one in order:
             first.setdefault(division(one), one)
         return list(dict.fromkeys((*order[:BRED], *islice(first.values(), ways))))
 
     def neighbours(self, config: WgmmaConfig) -> Iterator[WgmmaConfig]:
-        """All configurations that differ in one knob. Those of one that was asked for before have been seen."""
+        """All configurations that differ in one knob, except for configurations considered before."""
         if config in self._bred:
             return
         self._bred.add(config)
@@ -126,15 +130,15 @@ class Search:
                 if value != own and not (name == "multicast" and value == 0)
             ]
             yield from changed
-            if name in DIVIDING:  # other blocks, which want to fill whole waves again
+            if name in DIVIDING:  # blocks of another size, which should fill whole waves again
                 yield from (one.with_values({"segments": n}) for one in changed for n in self._whole_waves(one))
-        if pipeline and "row_reuse" in rows:  # groups of channels want another depth of the pipeline at once
+        if pipeline and "row_reuse" in rows:  # groups of channels need another pipeline depth as well
             for groups, stages in product(self.lists.get("channel_groups", ()), self.lists["stages"]):
                 if groups != config.to_dict()["channel_groups"]:
                     yield config.with_values({"channel_groups": groups, "stages": stages})
 
     def _whole_waves(self, config: WgmmaConfig) -> tuple[int, ...]:
-        """Segments with which the blocks just fill all multiprocessors, once to three times."""
+        """Segment counts with which the blocks just fill all multiprocessors, one to three times."""
         plan = WgmmaPlan(self.workload, config, self.arch)
         if rows_listed(plan.output_size[0]) is not None:
             return ()
@@ -143,13 +147,13 @@ class Search:
 
 
 def division(config: WgmmaConfig) -> tuple[object, ...]:
-    """How a configuration divides the work: alike are kernels of one kind with the same."""
+    """How a configuration divides the work: equal for kernels of one kind that divide it alike."""
     schedule = config.schedule
     return (type(config), *(getattr(schedule, name) for name in DIVISION))
 
 
 def lists_of(workload: ConvWorkload) -> dict[str, tuple[int, ...]]:
-    """Values of the knobs: those of the layer's space, plus more widths, segments and channel groups for sizes that
+    """Values of the knobs: those of the layer's space, and more widths, segments and channel groups for sizes that
     are not powers of two."""
     w, lists = workload, searched_values(workload)
     lists["tile_width"] = tuple(dict.fromkeys((*lists["tile_width"], *_widths(w.q))))[:SPARE]
@@ -173,7 +177,7 @@ def _widths(pixels: int) -> list[int]:
 
 
 def ported(workload: ConvWorkload, winners: Sequence[Winner], lists: Values) -> Iterator[WgmmaConfig]:
-    """The winners of the layers nearest to this one, with widths and segments of this layer."""
+    """The winners of the layers most similar to this one, with widths and segments of this layer."""
     for other, config, _ in sorted(winners, key=lambda one: distance(workload, one.layer))[:NEAREST]:
         yield config
         rows = ceil_div(other.p, config.to_dict()["segments"])
@@ -184,7 +188,7 @@ def ported(workload: ConvWorkload, winners: Sequence[Winner], lists: Values) -> 
 
 
 def plain(lists: Values) -> Iterator[WgmmaConfig]:
-    """Few pixels, and few channels at a time: what can be built where nothing of other layers can."""
+    """Few pixels, and few channels at a time: buildable if nothing from other layers is."""
     for width, groups, reuse in product(lists["tile_width"], lists["channel_groups"], lists.get("row_reuse", (1,))):
         for stages in dict.fromkeys((*lists["stages"], 16, 24)):
             changes: dict[str, Any] = {"tile_width": width, "channel_groups": groups, "row_reuse": reuse}
@@ -192,7 +196,7 @@ def plain(lists: Values) -> Iterator[WgmmaConfig]:
 
 
 def distance(one: ConvWorkload, other: ConvWorkload) -> float:
-    """How far two layers are apart: doublings of their sizes, and more for another kernel or stride."""
+    """Dissimilarity of two layers: doublings of their sizes, and more for another kernel or stride."""
     sizes = [(w.batch_groups * w.p * w.q, w.p, w.q, w.channel_blocks, w.filter_blocks) for w in (one, other)]
     apart = sum(abs(log2(a / b)) for a, b in zip(*sizes, strict=True))
     kernel = 2.0 * abs(log2(one.r / other.r)) + 4.0 * ((one.r == 1) != (other.r == 1))

@@ -1,10 +1,10 @@
-"""The shared memory of a wgmma kernel: what lies where, and how much of it there is."""
+"""The layout and size of a wgmma kernel's shared memory."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
+from subbyte.families.shared.once import once
 from subbyte.families.wgmma.channels import WgmmaChannels
 from subbyte.families.wgmma.geometry import Index
 from subbyte.families.wgmma.listed import LISTED_WORDS
@@ -12,37 +12,37 @@ from subbyte.workload.conv import ceil_div
 from subbyte.workload.precision import SUMS
 
 PIXEL_BYTES = 256
-"""Shared memory of one staged pixel and 32-channel block: 8 images of 32 signed bytes."""
+"""Bytes of shared memory per staged pixel and 32-channel block: 8 images of 32 signed bytes."""
 FRAGMENT_WORDS = 512
 """32-bit words of one weight fragment: 4 for each thread of a warpgroup."""
 FRAGMENT_BYTES = 4 * FRAGMENT_WORDS
 SPARSE_WORDS = 384
-"""The same of 2:4 weights: 2 of values for each thread, and behind those of all threads 1 of metadata for each."""
+"""The same for 2:4 weights: 2 words of values per thread, followed by 1 word of metadata per thread."""
 SPARSE_VALUES = 256
-"""Of these, words of values."""
+"""The number of these that hold values."""
 PACKING_ROWS, PACKING_PITCH = 32, 20
 """Rows of a warp's shared memory for packing (one for each image of four pixels) and words from one to the next: 16
-values, and room that keeps both the writing and the reading lanes on different banks."""
+values, plus padding that keeps both the writing and the reading lanes on different banks."""
 COPY_BYTES = 2048
-"""Bytes of one load of all threads of a producer: 16 of each."""
+"""Bytes of one load by all threads of a producer: 16 each."""
 GROUP_PIXELS = 8
 """Pixels of 4-bit values that the epilogue moves through shared memory with one instruction."""
 GROUP_BYTES = 64 * GROUP_PIXELS
-"""Their bytes: a warp's 16 channels of 8 images."""
+"""Bytes of these pixels: a warp's 16 channels of 8 images."""
 
 
 @dataclass(frozen=True)
 class WgmmaMemory(WgmmaChannels):
     """The part of a :class:`~subbyte.families.wgmma.plan.WgmmaPlan` about shared memory."""
 
-    @property
+    @once
     def column_bytes(self) -> int:
         """Bytes of one staged column and 32-channel block: a pixel of every group of images."""
         return self.knobs.image_groups * PIXEL_BYTES
 
-    @property
+    @once
     def column_step(self) -> int:
-        """Bytes from one staged column to the next: those of one block of channels, or for 2:4 weights, whose
+        """Bytes from one staged column to the next: those of one block of channels or, for 2:4 weights, whose
         instructions take two, of all blocks of the stage."""
         return self.column_bytes * (self.kept_channels if self.knobs.sparse else 1)
 
@@ -53,7 +53,7 @@ class WgmmaMemory(WgmmaChannels):
 
     @property
     def row_planes(self) -> int:
-        """Parts of a staged row that lie behind one another, each with all columns."""
+        """Parts of a staged row that follow one another, each with all columns."""
         return 1 if self.knobs.sparse else self.channels
 
     @property
@@ -63,12 +63,13 @@ class WgmmaMemory(WgmmaChannels):
 
     @property
     def fragment_registers(self) -> int:
-        """Registers of a thread for a fragment before it is unpacked: of a listed one also the places of its blocks."""
+        """Registers of a thread for a fragment before it is unpacked; for a listed one including the places of its
+        blocks."""
         return 3 if self.knobs.sparse else 6 if self.knobs.listed else 4
 
     @property
     def held_words(self) -> int:
-        """Registers of a thread with weights before they are unpacked."""
+        """Registers of a thread for weights before they are unpacked."""
         return self.fragment_registers * self.held_fragments
 
     @property
@@ -76,14 +77,14 @@ class WgmmaMemory(WgmmaChannels):
         """Words of values of a fragment that a thread loads at once."""
         return 2 if self.knobs.sparse else 4
 
-    @property
+    @once
     def columns_read(self) -> int:
         """Staged columns that the descriptors of one row reach."""
         return (self.width_covered - 1) * self.cols.pixel_step + (self.tap_cols - 1) * self.cols.tap_step + 1
 
     @property
     def columns_needed(self) -> int:
-        """Of those, the columns that outputs inside the image need; beyond them any value does."""
+        """Of those, the columns that outputs inside the image need; the others may hold any value."""
         if self.x_tiles > 1:
             return self.columns_read
         return (self.output_size[1] - 1) * self.cols.pixel_step + (self.tap_cols - 1) * self.cols.tap_step + 1
@@ -93,9 +94,9 @@ class WgmmaMemory(WgmmaChannels):
         """Staged columns left of the image."""
         return self.col_range[0]
 
-    @property
+    @once
     def columns_loaded(self) -> int:
-        """Most columns of one stage that come from memory."""
+        """The most columns of a stage that come from memory."""
         first, last = self.col_range
         if self.x_tiles == 1:
             return min(last, self.columns_needed - 1) - first + 1
@@ -103,7 +104,7 @@ class WgmmaMemory(WgmmaChannels):
 
     @property
     def least_columns(self) -> int:
-        """Fewest columns of one stage that come from memory."""
+        """The fewest columns of a stage that come from memory."""
         if self.x_tiles == 1:
             return self.columns_loaded
         step, last = self.width_covered * self.cols.pixel_step, self.col_range[1]
@@ -120,36 +121,36 @@ class WgmmaMemory(WgmmaChannels):
         beyond = self.columns_read - (self.col_range[1] - last_tile + 1)
         return max(0, min(beyond, self.columns_read - self.left_zeros))
 
-    @property
+    @once
     def pitch(self) -> int:
         """Columns from one 32-channel block of a stage to the next."""
         if self.x_tiles == 1:
             return self.left_zeros + self.columns_loaded + self.right_zeros
         return self.columns_read
 
-    @property
+    @once
     def buffer_bytes(self) -> int:
         """Bytes of one stage buffer."""
         return self.stage_rows * self.row_bytes + (self.slack_columns if self.separate else 0) * self.column_step
 
-    @property
+    @once
     def row_bytes(self) -> int:
         """Bytes from one row of a stage to the next."""
         return self.kept_channels * self.pitch * self.column_bytes
 
-    @property
+    @once
     def stage_rows(self) -> int:
         """Rows that a stage buffer has room for."""
         return max(self._rows_of_stages) if self.knobs.stage_per_iteration else 1
 
     @property
     def least_stage_rows(self) -> int:
-        """Rows that every stage has."""
+        """The fewest rows in any stage."""
         return min(self._rows_of_stages) if self.knobs.stage_per_iteration else 1
 
-    @cached_property
+    @once
     def _rows_of_stages(self) -> tuple[int, ...]:
-        """Rows of the image that a stage has with ``stage_per_iteration``, of every tile iteration of all segments."""
+        """Image rows of a stage with ``stage_per_iteration``, for every tile iteration of all segments."""
         step, taps = self.rows.pixel_step, (self.tap_rows - 1) * self.rows.tap_step
         first, last = self.row_range
         found = []
@@ -160,16 +161,16 @@ class WgmmaMemory(WgmmaChannels):
                 found.append(min((behind - 1) * step + taps, last) - max(row * step, first) + 1)
         return tuple(found)
 
-    @property
+    @once
     def slack_columns(self) -> int:
-        """Columns behind a stage buffer that a descriptor can reach."""
+        """Columns after a stage buffer that a descriptor can reach."""
         return max(0, self.columns_read - self.pitch)
 
-    @cached_property
+    @once
     def separate(self) -> bool:
-        """Every stage buffer has room behind it for the columns that its last descriptors reach too far.
+        """Whether every stage buffer has room after it for the columns that its last descriptors reach beyond it.
 
-        Where shared memory has no room they lie in the next stage buffer. What is read there goes into outputs
+        If shared memory has no room, these columns are in the next stage buffer. Data read there only affects outputs
         outside the image, which are not stored.
         """
         pipeline = self.stages * (self.stage_rows * self.row_bytes + self.slack_columns * self.column_step)
@@ -177,11 +178,11 @@ class WgmmaMemory(WgmmaChannels):
 
     @property
     def _behind_pipeline(self) -> int:
-        """Bytes of shared memory behind the pipeline."""
+        """Bytes of shared memory after the pipeline."""
         behind = 4 * (3 + bool(self.zero_point)) * self.parameter_channels + self.weight_bytes + self.packing_bytes
         return behind + self.zero_bytes + self.exchange_bytes + self.barrier_bytes + self.copied_bytes
 
-    @property
+    @once
     def parameter_base(self) -> int:
         """Byte where the requantization parameters of the block's output channels begin."""
         return self.stages * self.buffer_bytes + (0 if self.separate else self.slack_columns * self.column_step)
@@ -193,22 +194,23 @@ class WgmmaMemory(WgmmaChannels):
 
     @property
     def kept_rows(self) -> int:
-        """Words that a block keeps for each output channel: its parameters, and what a zero point adds to its sums."""
+        """Words that a block keeps per output channel: its parameters, and the zero point's contribution to its
+        sums."""
         return (self.parameter_rows if self.output != SUMS else 0) + bool(self.zero_point)
 
     @property
     def parameter_loads(self) -> int:
-        """Words of the parameters that one producer thread loads."""
+        """Words of parameters that one producer thread loads."""
         return ceil_div(self.kept_rows * self.parameter_channels, 128)
 
-    @property
+    @once
     def weight_base(self) -> int:
         """Byte where the weights of the block begin."""
         return self.parameter_base + 4 * self.kept_rows * self.parameter_channels
 
     @property
     def weight_bytes(self) -> int:
-        """Shared memory of weights: all of a block that gets them by bulk copies, else none."""
+        """Bytes of shared memory for weights: all weights of a block that gets them by bulk copies, else none."""
         return self.knobs.consumers_m * self.fragments * FRAGMENT_BYTES if self.knobs.multicast else 0
 
     @property
@@ -216,10 +218,10 @@ class WgmmaMemory(WgmmaChannels):
         """Weight fragments of a tile of 64 output channels and a rank of the cluster."""
         return self.run * self.workload.r
 
-    @property
+    @once
     def packing_bytes(self) -> int:
-        """Shared memory through which the consumers' warps turn packed outputs from channels to images, or without
-        register-level packing int32 values."""
+        """Bytes of shared memory through which the consumers' warps transpose packed outputs from channels to images,
+        or without register-level packing int32 values."""
         config = self.knobs
         if self.output == SUMS:
             return 0
@@ -235,10 +237,10 @@ class WgmmaMemory(WgmmaChannels):
 
     @property
     def packing_base(self) -> int:
-        """Byte where it begins."""
+        """Byte where this area begins."""
         return self.weight_base + self.weight_bytes
 
-    @property
+    @once
     def exchange_base(self) -> int:
         """Byte where the partial sums of the cluster's other blocks arrive."""
         return self.packing_base + self.packing_bytes
@@ -248,9 +250,9 @@ class WgmmaMemory(WgmmaChannels):
         """Pixels of a tile iteration (of each warpgroup) that one block of the cluster finishes."""
         return self.knobs.tile_rows * self.row_pixels // self.knobs.cluster_split_k
 
-    @property
+    @once
     def exchange_bytes(self) -> int:
-        """Shared memory for them."""
+        """Bytes of shared memory for them."""
         if self.knobs.cluster_split_k == 1:
             return 0
         return self.knobs.cluster_split_k * self.exchange_pixels * self.knobs.consumers * 128 * 16
@@ -261,24 +263,24 @@ class WgmmaMemory(WgmmaChannels):
         in a cluster one for the partial sums of each consumer, and one for each chunk of bulk-copied weights."""
         return self.exchange_base + self.exchange_bytes
 
-    @property
+    @once
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block in bytes."""
         return self.copied_base + self.copied_bytes
 
     @property
     def copied_base(self) -> int:
-        """Byte where the stages begin that are on their way, packed."""
+        """Byte where the stages that are copied ahead, packed, begin."""
         return self.zero_base + self.zero_bytes
 
-    @property
+    @once
     def copied_bytes(self) -> int:
-        """Shared memory of the stages that are on their way: a place for each load of a producer thread."""
+        """Bytes of shared memory for stages that are copied ahead: a place for each load of a producer thread."""
         return 0 if self.direct else self.knobs.copies_ahead * self.copies * COPY_BYTES
 
     @property
     def direct(self) -> bool:
-        """Stages are copied straight into their buffers: those of bytes, which nobody unpacks."""
+        """Whether stages are copied straight into their buffers: those of bytes, which are not unpacked."""
         return self.bytes_in and self.knobs.copies_ahead > 0
 
     @property
@@ -288,10 +290,11 @@ class WgmmaMemory(WgmmaChannels):
 
     @property
     def zero_bytes(self) -> int:
-        """A pixel of zeros in place of all pixels of rows outside the image, which a list's blocks may read."""
+        """Bytes of a pixel of zeros that replaces all pixels of rows outside the image, which a list's blocks may
+        read."""
         return PIXEL_BYTES if self.knobs.listed and self.meets_edges else 0
 
-    @property
+    @once
     def barrier_bytes(self) -> int:
         """Bytes of the barriers."""
         exchanged = 8 * self.knobs.consumers if self.knobs.cluster_split_k > 1 else 0
@@ -303,7 +306,7 @@ class WgmmaMemory(WgmmaChannels):
         """Partial sums that a consumer warpgroup receives from the cluster's other blocks, in bytes."""
         return (self.knobs.cluster_split_k - 1) * self.exchange_pixels * 128 * 16
 
-    @property
+    @once
     def copies(self) -> int:
         """16-byte loads of one producer thread for one stage."""
         return self.stage_rows * self.row_copies
@@ -314,8 +317,8 @@ class WgmmaMemory(WgmmaChannels):
         return ceil_div(self.columns_loaded * self.knobs.image_groups * self.loaded_blocks, 16)
 
     def copy_place(self, load: int, unit: Index) -> tuple[Index, Index]:
-        """Block of memory and loaded column of load number ``load`` of a producer thread: ``unit`` is the thread's
-        group of 8 lanes (0 to 15); groups go along the channel blocks first, as memory does."""
+        """Block of memory and loaded column for load number ``load`` of a producer thread: ``unit`` is the thread's
+        group of 8 lanes (0 to 15); groups cover the channel blocks first, in memory order."""
         blocks = self.loaded_blocks
         if 16 % blocks == 0:
             return unit % blocks, unit // blocks + load * (16 // blocks)
@@ -325,7 +328,7 @@ class WgmmaMemory(WgmmaChannels):
 
     @property
     def evenly_apart(self) -> bool:
-        """A thread's loads of a stage lie at constant distances, and so do its stores."""
+        """Whether a thread's loads of a stage are at constant distances, and so are its stores."""
         together = 16 // self.loaded_blocks
         if self.knobs.flatten or self.knobs.flat_batch or self.lowered or self.odd_part:
             return False

@@ -1,8 +1,8 @@
-"""What is expected of a kernel that nobody measured: a model trained on those that were, on an H200.
+"""The expected time of a kernel that was never measured: a model trained on measured kernels, on an H200.
 
-``model.json`` is written by ``benchmarks/network train``, which says how it was judged. It corrects the estimate: its
-trees give the logarithm of a kernel's time over :func:`~subbyte.families.wgmma.cycles.estimated_cycles`, and others the
-odds that the compiler's report refuses it. Reading it takes neither xgboost nor a GPU.
+``model.json`` is written by ``benchmarks/network train``, which also evaluates it. It corrects the estimate: its trees
+give the logarithm of a kernel's time over :func:`~subbyte.families.wgmma.cycles.estimated_cycles`, and other trees the
+odds that the compiler's report rejects it. Using it takes neither xgboost nor a GPU.
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ from subbyte.workload import workload
 
 FILE = Path(__file__).with_name("model.json")
 CLOCK_MHZ = 1755.0
-"""Cycles of the estimate for each microsecond; another value changes the trees alone."""
+"""Cycles of the estimate per microsecond; another value would only change the trees."""
 REFUSED = 0.5
-"""A kernel that is refused for certain ranks like one that takes 2^0.5 as long: another has to be built then."""
+"""A kernel that is certain to be rejected ranks like one that takes 2^0.5 times as long: another must then be built."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """Trees, the winners that a search begins with, and what the trees were worth on layers that were left out."""
+    """Trees, the winners with which a search begins, and the trees' accuracy on held-out layers."""
 
     time: Trees
     refused: Trees
     winners: tuple[Winner, ...]
     judged: Mapping[str, float]
-    """``kernels``, ``layers``; of layers left out how much longer the first choice takes than the best measured:
+    """``kernels``, ``layers``; on held-out layers, how much longer the first choice takes than the best measured one:
     ``mean``, ``worst``."""
 
     def microseconds(self, rows: Sequence[Sequence[float]]) -> NDArray[np.float64]:
-        """What is expected of plans with these features."""
+        """The expected times of plans with these features."""
         return 2.0 ** self._logarithms(rows) / CLOCK_MHZ
 
     def rank(self, rows: Sequence[Sequence[float]]) -> list[float]:
-        """By what plans are put in order: the logarithm of the time, and more where the compiler may refuse them."""
+        """The sort key of plans: the logarithm of the time, plus a penalty if the compiler may reject them."""
         return list(map(float, self._logarithms(rows) + REFUSED * self.odds(rows)))
 
     def odds(self, rows: Sequence[Sequence[float]]) -> NDArray[np.float64]:
-        """How likely the compiler's report refuses plans with these features, 0 to 1."""
+        """The probability, 0 to 1, that the compiler's report rejects plans with these features."""
         return np.asarray(1.0 / (1.0 + np.exp(-self.refused.predict(rows))))
 
     def _logarithms(self, rows: Sequence[Sequence[float]]) -> NDArray[np.float64]:
@@ -61,7 +61,7 @@ class Model:
 
     @property
     def worth(self) -> str:
-        """How it was judged, for a reader."""
+        """The model's accuracy as text."""
         j = self.judged
         return (
             f"model of {j['kernels']:,.0f} kernels of {j['layers']:.0f} layers: its first choice took {j['mean']:.0%} "
@@ -71,12 +71,12 @@ class Model:
 
 @cache
 def shipped() -> Model:
-    """The model of this version. Raises what reading a damaged file of the package raises."""
+    """The model of this version. Raises the reader's error if the package's file is damaged."""
     return read(json.loads(FILE.read_text(encoding="utf-8")))
 
 
 def read(data: Mapping[str, Any]) -> Model:
-    """A model as ``benchmarks/network train`` writes it. Raises ValueError where features are not those of today."""
+    """A model as written by ``benchmarks/network train``. Raises ValueError if its features are not today's."""
     if tuple(data["features"]) != features.NAMES:
         raise ValueError("the model's features are not those of this version; train it again")
     winners = tuple(Winner(workload(spec), _config(key), us) for spec, key, us in data["winners"])

@@ -1,69 +1,72 @@
-"""What the types of its operands mean to a wgmma kernel: blocks of channels, weights, and what a zero point adds."""
+"""What a wgmma kernel derives from its operand types: blocks of channels, weights, and a zero point's contribution."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from subbyte.device.atoms import LOW_NIBBLES
+from subbyte.families.shared.once import once
 from subbyte.families.shared.operand_types import OperandTypes
 from subbyte.workload.conv import CHANNEL_BLOCK, ConvWorkload, ceil_div
 
 HALF_BYTES = 128
-"""Shared memory of half of K: 16 bytes of each of 8 images. Activations of 8 bits lie so in memory, too."""
+"""Bytes of shared memory for half of K: 16 bytes of each of 8 images. 8-bit activations have this layout in global
+memory, too."""
 
 
 @dataclass(frozen=True)
 class WgmmaOperands(OperandTypes):
-    """The part of a plan that its workload's precision decides.
+    """The part of a plan that follows from its workload's precision.
 
-    An instruction multiplies 32 channels of bytes. Activations of 4 bits become bytes on their way into shared memory,
-    times 16; those of 8 bits go there as they are, half of K from each of two blocks of 16 channels.
+    An instruction multiplies 32 channels of bytes. 4-bit activations become bytes, times 16, on their way into shared
+    memory; 8-bit ones are copied unchanged, half of K from each of two blocks of 16 channels.
     """
 
-    @property
+    @once
     def whole_weights(self) -> bool:
-        """Weights of 8 bits: the words of a fragment are an operand, of one block of channels."""
+        """Whether weights have 8 bits: the words of a fragment are then an operand, of one block of channels."""
         return self.workload.precision.weights.bits == 8
 
-    @property
+    @once
     def parts(self) -> int:
-        """Blocks of channels in memory that are 32 channels together: two of bytes."""
+        """Blocks of channels in memory that make up 32 channels: two for bytes."""
         return parts_of(self.workload)
 
     @property
     def odd_part(self) -> bool:
-        """Half of the last 32 channels is in no block of memory: the last block is loaded again in its place, and its
-        weights are zeros."""
+        """Whether half of the last 32 channels does not exist in memory: the last block is loaded again in its place,
+        with zero weights."""
         return self.workload.channel_blocks % self.parts > 0
 
-    @property
+    @once
     def channel_blocks(self) -> int:
         """Blocks of 32 input channels."""
         return channel_blocks(self.workload)
 
     @property
     def output_parts(self) -> int:
-        """Blocks of the output that 32 of its channels are."""
+        """Blocks of the output that make up 32 of its channels."""
         return 2 if self.bytes_out else 1
 
     @property
     def pads_with_code(self) -> bool:
-        """What lies beyond the border has codes other than 0, which must be multiplied: no kernel row is left out."""
+        """Whether padding has nonzero codes, which must be multiplied: no kernel row is then skipped."""
         return bool(self.zero_point and self.workload.pad)
 
     @property
     def staged_fill(self) -> int:
-        """A word of what lies beyond the border in shared memory: codes of the zero point, those of 4 bits times 16."""
+        """A word of padding in shared memory: codes of the zero point, 4-bit ones times 16."""
         return self.fill if self.bytes_in else self.fill & LOW_NIBBLES
 
     @property
     def weight_kind(self) -> str:
-        """How the form of the weights names what they are: nothing of int4 weights beside activations of 4 bits."""
+        """The part of the weights' layout name that says what they are: empty for int4 weights with 4-bit
+        activations."""
         return f"8w{self.workload.precision.weights.bits}" if self.bytes_in else ""
 
 
 def parts_of(workload: ConvWorkload) -> int:
-    """Blocks of channels in memory that are 32 channels together."""
+    """Blocks of channels in memory that make up 32 channels."""
     return CHANNEL_BLOCK // workload.precision.activations.block or 1
 
 

@@ -2,16 +2,16 @@
 
 How the convolution becomes wgmma: M = 64 output channels (weights, unpacked from int4 in registers), N = ``tile_width``
 pixels times 8 images (activations, int8 in shared memory), K = 32 input channels of one tap. An input pixel of 32
-channels lies in shared memory once, as 256 bytes; a tap only changes the start address of the descriptor.
+channels is stored in shared memory once, as 256 bytes; a tap only changes the start address of the descriptor.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from subbyte.device.atoms import Atom
 from subbyte.device.launch import Argument, Launch
+from subbyte.families.shared.once import once
 from subbyte.families.wgmma import halves
 from subbyte.families.wgmma.geometry import Index
 from subbyte.families.wgmma.listed import ListForm
@@ -23,11 +23,11 @@ from subbyte.workload.conv import BATCH_GROUP, ceil_div
 from subbyte.workload.precision import SUMS
 
 EPILOGUE_CYCLES = 16
-"""Of one accumulator, beside the multiplications of another warpgroup (measured on an H200)."""
+"""Cycles per accumulator during the multiplications of another warpgroup (measured on an H200)."""
 READ_TOGETHER = 3
-"""16-byte loads of a producer thread that are read back together where stages are on their way in shared memory."""
+"""16-byte loads of a producer thread that are read back together if stages are in flight in shared memory."""
 COPYING_REGISTERS = 40
-"""Registers of a producer thread there."""
+"""Registers of a producer thread in that case."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class WgmmaPlan(WgmmaMemory):
 
     @property
     def narrow_columns(self) -> int:
-        """Columns of half a fragment row, and one more where N would be no multiple of 16, or the row's width is odd:
-        the column in its middle belongs to both halves."""
+        """Columns of half a fragment row, and one more if N would not be a multiple of 16, or the row's width is odd:
+        the column in its middle then belongs to both halves."""
         half = self.knobs.tile_width // 2
         return half + half % 2 if self.knobs.image_groups == 1 else ceil_div(self.knobs.tile_width, 2)
 
@@ -52,11 +52,11 @@ class WgmmaPlan(WgmmaMemory):
         return self.narrow_columns * self.knobs.image_groups
 
     def cut(self, segment: Index) -> Index:
-        """Of half rows: which half a segment has, see :func:`subbyte.families.wgmma.halves.cut`."""
+        """For half rows: which half a segment has, see :func:`subbyte.families.wgmma.halves.cut`."""
         return halves.cut(segment, self.output_size[0], self.knobs.segments)
 
     def atom_of(self, pixels: int) -> Atom:
-        """The matrix instruction for so many pixels of 8 images."""
+        """The matrix instruction for this many pixels of 8 images."""
         n = 8 * pixels
         types = self.workload.precision
         if self.bytes_in:
@@ -72,20 +72,21 @@ class WgmmaPlan(WgmmaMemory):
 
     @property
     def descriptor_high(self) -> int:
-        """Upper word of a B descriptor: bytes/16 from one pixel's fragment to the next; the swizzle mode is 0, none."""
+        """Upper word of a B descriptor: distance in units of 16 bytes between the fragments of neighbouring pixels; the
+        swizzle mode is 0, none."""
         blocks = self.kept_channels if self.knobs.sparse else 1
         return self.cols.pixel_step * blocks * PIXEL_BYTES // 16
 
     @property
     def descriptor_low(self) -> int:
-        """Lower word of a B descriptor without the address: bytes/16 from one half of K to the other, and where an
-        instruction takes two blocks from each quarter of K to the next."""
+        """Lower word of a B descriptor without the address: distance in units of 16 bytes between the halves of K or,
+        if an instruction takes two blocks, between the quarters of K."""
         return (128 // 16) << 16
 
     @property
     def late_start(self) -> tuple[int, int, int]:
-        """Kernel row, channel group and loop body behind which a warpgroup is about an epilogue into its first
-        tile iteration. The kernel row is one that every iteration has."""
+        """Kernel row, channel group and loop body after which a warpgroup is about an epilogue into its first
+        tile iteration. Every iteration has this kernel row."""
         tap = next(tap for tap in range(self.tap_rows) if not self.tap_variants([tap])[1])
         per_body = self.body_fragments * self.operands * self.knobs.tile_rows * self.row_pixels * 4
         turns = ceil_div(EPILOGUE_CYCLES * self.knobs.tile_rows * self.row_pixels * 4, per_body)
@@ -101,48 +102,48 @@ class WgmmaPlan(WgmmaMemory):
 
     @property
     def sums_begun(self) -> bool:
-        """Sums begin with the parameter that is added to them."""
+        """Whether sums start from the parameter that is added to them."""
         return bool(self.knobs.early_parameters) and self.output != SUMS and self.by_line
 
     @property
     def first_copies(self) -> int:
-        """Loads of a thread of a consumer for the row that it loads; the producer has the rest."""
+        """Loads of a consumer's thread for the row that it loads; the producer loads the rest."""
         return self.copies // 2 if self.knobs.early_start == 2 else self.copies
 
-    @property
+    @once
     def accumulators(self) -> int:
         """Accumulator registers of a consumer thread."""
         return self.tile_sums * self.knobs.tiles_m
 
-    @property
+    @once
     def loads_ahead(self) -> int:
-        """16-byte loads whose words a producer thread holds."""
+        """16-byte loads whose words a producer thread holds in registers."""
         if self.direct:
             return 0
         return min(self.copies, READ_TOGETHER) if self.knobs.copies_ahead else self.copies * self.knobs.load_ahead
 
     @property
     def lone_iteration(self) -> bool:
-        """Every consumer has a single tile iteration, and its text no loop over them."""
+        """Whether every consumer has a single tile iteration, so that its text has no loop over them."""
         config = self.knobs
         alone = config.consumers_rows == config.m_iterations == 1
         return bool(config.operands_apart) and alone and config.tile_rows * config.segments >= self.output_size[0]
 
-    @property
+    @once
     def producer_overhead(self) -> int:
-        """Registers of a producer thread beside the words on their way; more where each tap has its own edges, or
+        """Registers of a producer thread besides the words in flight; more if each tap has its own edges, or
         stages have several rows."""
         return 48 if self.lowered else 40 if self.knobs.stage_per_iteration else 32
 
     @property
     def producer_least(self) -> int:
-        """Registers that a producer thread has at least."""
+        """The fewest registers of a producer thread."""
         if self.knobs.copies_ahead:
             return COPYING_REGISTERS
         loaded = ceil_div(4 * self.loads_ahead, 8) * 8
         return max(self.producer_overhead + loaded, 56)
 
-    @property
+    @once
     def registers(self) -> tuple[int, int]:
         """Registers of a consumer and of a producer thread (PTX ISA, setmaxnreg: multiples of 8, 24 to 256).
 
@@ -158,7 +159,7 @@ class WgmmaPlan(WgmmaMemory):
 
     # ---- launch -------------------------------------------------------------------------------------------------
 
-    @property
+    @once
     def grid(self) -> tuple[int, int]:
         """Blocks of the launch: channel tiles and within them cluster ranks (of neighbouring places, and within
         them of shares of the input channels); groups, segments and column tiles (last fastest)."""
@@ -167,20 +168,20 @@ class WgmmaPlan(WgmmaMemory):
             return c.cluster_split_k * self.multicast_blocks, self.filter_blocks * self.places // self.multicast_blocks
         return self.filter_blocks * c.cluster_split_k * self.multicast_blocks, self.places // self.multicast_blocks
 
-    @property
+    @once
     def places(self) -> int:
-        """Tiles of output pixels, each a block's."""
+        """Tiles of output pixels, each computed by a block."""
         return self.image_groups * self.knobs.segments * self.x_tiles
 
     @property
     def odd_places(self) -> bool:
-        """Two blocks share weights, but one place has no neighbour: there two tiles of output channels form a cluster,
-        and each block copies weights for itself."""
+        """Whether two blocks share weights, but one place has no neighbour: two tiles of output channels then form a
+        cluster there, and each block copies weights for itself."""
         return self.multicast_blocks == 2 and self.places % 2 == 1
 
-    @property
+    @once
     def grid_blocks(self) -> int:
-        """All blocks of the launch."""
+        """Total number of blocks of the launch."""
         return self.grid[0] * self.grid[1]
 
     @property
@@ -196,24 +197,24 @@ class WgmmaPlan(WgmmaMemory):
 
     @property
     def weight_order(self) -> str:
-        """In which order the axes of the weights lie (``ORDERS``)."""
+        """The order of the axes of the weights (``ORDERS``)."""
         return "taps" if self.lowered else "rows" if self.knobs.keep_rows else "groups"
 
     @property
     def padded_tiles(self) -> int:
-        """Tiles of 64 output channels with those that only fill up the last block."""
+        """Tiles of 64 output channels, including those that pad the last block."""
         return self.filter_blocks * self.knobs.consumers_m * self.consumer_tiles
 
     @property
     def weight_words(self) -> int:
-        """Words of all weights; behind them stands, of a zero point, what is added to the sums of each channel."""
+        """Words of all weights; with a zero point, its contribution to the sums of each channel follows them."""
         if self.knobs.listed:
             return self.list_form.words
         return self.padded_tiles * self.knobs.cluster_split_k * self.run * self.tap_rows * self.fragment_words
 
     @property
     def list_form(self) -> ListForm:
-        """How weights with blocks of zeros are listed."""
+        """How block-sparse weights are listed."""
         w, pairs, tiles = self.workload, self.knobs.live_pairs, self.padded_tiles
         of_tile = w.r * w.s * self.channel_blocks
         live = allowed_blocks(self.filter_tiles * of_tile, w.precision.weights.live_percent or 0)
@@ -224,8 +225,8 @@ class WgmmaPlan(WgmmaMemory):
 
     @property
     def tile_fragments(self) -> int:
-        """Weight fragments that a tile of output channels is multiplied with in a tile iteration; with blocks of zeros
-        those of as many live blocks as the type allows, shared out evenly."""
+        """Weight fragments by which a tile of output channels is multiplied in a tile iteration; with block-sparse
+        weights those of as many live blocks as the type allows, distributed evenly."""
         w = self.workload
         if not self.knobs.listed:
             return w.r * w.s * self.steps * self.knobs.channel_groups
@@ -239,7 +240,7 @@ class WgmmaPlan(WgmmaMemory):
 
     @property
     def packed(self) -> bool:
-        """Activations and outputs are in NHWCnc."""
+        """Whether activations and outputs are in NHWCnc."""
         return self.knobs.layout == "nhwcnc"
 
     @property
@@ -252,11 +253,11 @@ class WgmmaPlan(WgmmaMemory):
         return 4 if self.packed else pixels * blocks * 4
 
     def output_word(self, group: Index, row: Index, col: Index, block: Index, image: Index) -> Index:
-        """First of the four words of a block of output channels of one image's pixel."""
+        """First of the four words of a block of output channels of one pixel of one image."""
         return self._word(group, row, col, block, image, self.workload.filter_blocks)
 
     def added_word(self, group: Index, row: Index, col: Index, block: Index, image: Index) -> Index:
-        """The same in a tensor of as many values of 4 bits, whatever the output's are."""
+        """The same in a tensor of 4-bit values with the same shape, whatever the output type is."""
         return self._word(group, row, col, block, image, output_blocks(self.workload))
 
     def _word(self, group: Index, row: Index, col: Index, block: Index, image: Index, blocks: int) -> Index:
@@ -266,13 +267,13 @@ class WgmmaPlan(WgmmaMemory):
 
     @property
     def parameter_form(self) -> str:
-        """Form of the requantization parameters."""
+        """Layout of the requantization parameters."""
         if self.by_line:
             return f"float{self.atom.scale_log2}"
         form = f"fixed{self.atom.scale_log2}" if self.requant == "fixed" else "general"
         return form if self.added is None else form + ADDED
 
-    @cached_property
+    @once
     def launch(self) -> Launch:
         """Grid, block and arguments."""
         w = self.workload

@@ -1,7 +1,7 @@
-"""Which configurations of the wgmma kernels can be built, and why the others cannot: one rule, one reason each.
+"""Which configurations of the wgmma kernels can be built, and why the others cannot: one reason per rule.
 
-Here are the rules that both kernels share; those of one kernel are in :mod:`~subbyte.families.wgmma.pipeline.rules` and
-:mod:`~subbyte.families.wgmma.single.rules`.
+These are the rules that both kernels share; those of one kernel are in :mod:`~subbyte.families.wgmma.pipeline.rules`
+and :mod:`~subbyte.families.wgmma.single.rules`.
 """
 
 from __future__ import annotations
@@ -16,63 +16,64 @@ from subbyte.workload import ConvWorkload
 from subbyte.workload.coverage import largest_tensor, sum_limit, too_large, whole_codes
 
 WIDTHS = (1, 2, 3, 4, *range(6, 29, 2))
-"""Pixels of an instruction: N = 8, 16, 24, 32 or a multiple of 16 up to 224 (PTX ISA, wgmma with .s8)."""
+"""Pixels per instruction: N = 8, 16, 24, 32 or a multiple of 16 up to 224 (PTX ISA, wgmma with .s8)."""
 CONSUMER_OVERHEAD = 44
-"""Registers of a consumer thread for addresses, loop state and unpacked operands, beside accumulators and weights."""
+"""Registers of a consumer thread for addresses, loop state and unpacked operands, besides accumulators and weights."""
 LONE_SPARED = 12
-"""Of these, what a consumer of a single tile iteration that unpacks half a fragment at a time does not need."""
+"""The part of these that a consumer with a single tile iteration that unpacks half a fragment at a time does not
+need."""
 INSTRUCTION_OVERHEAD = 34
-"""Registers that the compiler wants beside the sums of one wgmma among those that a thread has when it is launched."""
+"""Registers that the compiler needs besides the sums of one wgmma, out of those that a thread has at launch."""
 LOADS_AT_ONCE = 12
-"""16-byte loads a producer thread may have in flight for one stage."""
+"""Most 16-byte loads that a producer thread may have in flight for one stage."""
 ITERATION_LOADS = 16
-"""The same for a stage of several rows (``stage_per_iteration``)."""
+"""The same for a stage with several rows (``stage_per_iteration``)."""
 COPIED_LOADS = 24
-"""The same where the producer's stages are on their way in shared memory, and only the first ones in registers."""
+"""The same if the producer's stages are in flight in shared memory, and only the first ones in registers."""
 DIRECT_LOADS = 48
-"""The same where they go straight into stage buffers: each is some instructions of the text."""
+"""The same if they go straight into stage buffers: each is a few instructions of the text."""
 CONDITIONAL_LOADS = 13
-"""16-byte loads a producer thread may have in flight where columns are divided among blocks and a block has more than
-two warpgroups: of 109 kernels with more of them 102 needed local memory, of 217 others 19."""
+"""Most 16-byte loads that a producer thread may have in flight if columns are divided among blocks and a block has more
+than two warpgroups: of 109 kernels with more loads 102 needed local memory, of 217 others 19."""
 CODE_LIMIT = 900
-"""wgmma instructions of one kernel: beyond it the instruction cache is outgrown several times."""
+"""Most wgmma instructions in one kernel: beyond it the instruction cache overflows several times over."""
 MOST_ROWS = 1 << 14
-"""Output rows of an image as a kernel sees them: a plan lists the tile iterations over all of them."""
+"""Most output rows of an image as a kernel sees it: a plan lists the tile iterations over all of them."""
 GRID_LIMIT = 65535
-"""Blocks of a launch along y (CUDA)."""
+"""Most blocks of a launch along y (CUDA)."""
 
 
 def architecture(plan: WgmmaPlan) -> str | None:
-    """wgmma exists on sm_90a alone."""
+    """wgmma exists only on sm_90a."""
     if plan.arch.name != "sm_90a":
         return f"atom: wgmma exists only on sm_90a, not on {plan.arch.name}"
     return None
 
 
 def operands(plan: WgmmaPlan) -> str | None:
-    """Values of 4 or 8 bits, in tensors whose words can be counted."""
+    """Operands must have 4 or 8 bits, in tensors whose words can be indexed."""
     return whole_codes(plan.workload) or too_large(largest_tensor(plan.workload))
 
 
 def sizes(plan: WgmmaPlan) -> str | None:
-    """The rows of an image are few enough. Asked before whatever goes through all of them."""
+    """An image must have few enough rows. Checked before anything that iterates over all of them."""
     return rows_listed(plan.output_size[0])
 
 
 def rows_listed(rows: int) -> str | None:
-    """Why a plan has too many output rows; None when it has not."""
+    """Why a plan has too many output rows; None when it does not."""
     if rows > MOST_ROWS:
         return f"rows: {rows} output rows exceed the {MOST_ROWS} that this family plans; split the image"
     return None
 
 
 def accumulator(plan: WgmmaPlan) -> str | None:
-    """32 bits hold every sum, which unpacking multiplies by 16 or 256."""
+    """32 bits must hold every sum, which unpacking multiplies by 16 or 256."""
     return sum_limit(plan.workload, plan.atom.scale_log2)
 
 
 def width(plan: WgmmaPlan) -> str | None:
-    """The width of an instruction is one of wgmma's and fits the output."""
+    """The width of an instruction must be one of wgmma's and fit the output."""
     config = plan.knobs
     if plan.row_pixels not in WIDTHS:
         groups = f" of {config.image_groups} groups of images" if config.image_groups > 1 else ""
@@ -90,7 +91,7 @@ def width(plan: WgmmaPlan) -> str | None:
 
 
 def images(plan: WgmmaPlan) -> str | None:
-    """Several groups of images share an instruction only in whole rows of stride 1."""
+    """Several groups of images can share an instruction only in whole rows with stride 1."""
     config, groups = plan.knobs, plan.workload.batch_groups
     if config.image_groups == 1:
         return None
@@ -102,7 +103,7 @@ def images(plan: WgmmaPlan) -> str | None:
 
 
 def padding(plan: WgmmaPlan) -> str | None:
-    """Every output row meets an input row."""
+    """Every output row must meet an input row."""
     kind = type(plan.config)
     if not _every_row_reached(plan.workload, kind, plan.arch):  # type: ignore[arg-type]  # a class can be hashed
         return "padding: an output row reads only padding"
@@ -113,7 +114,7 @@ def padding(plan: WgmmaPlan) -> str | None:
 
 @cache
 def _every_row_reached(workload: ConvWorkload, kind: type[WgmmaConfig], arch: Arch) -> bool:
-    """Some kernel row of every output row lies in the image."""
+    """Whether some kernel row of every output row is inside the image."""
     plan = WgmmaPlan(workload, kind(), arch)
     (first, last), step, tap_step = plan.row_range, plan.rows.pixel_step, plan.rows.tap_step
     return all(
@@ -123,7 +124,7 @@ def _every_row_reached(workload: ConvWorkload, kind: type[WgmmaConfig], arch: Ar
 
 
 def row_division(plan: WgmmaPlan) -> str | None:
-    """Segments, tile iterations and consumers divide the rows."""
+    """Segments, tile iterations and consumers must divide the rows."""
     config, height = plan.knobs, plan.output_size[0]
     if config.segments > height:
         return f"divisibility: {config.segments} segments of {height} rows"
@@ -141,13 +142,13 @@ def row_division(plan: WgmmaPlan) -> str | None:
 
 
 def _divided(plan: WgmmaPlan, rows: int) -> bool:
-    """Every warpgroup has a row in the last tile iteration over this many rows."""
+    """Whether every warpgroup has a row in the last tile iteration over this many rows."""
     last = rows % plan.rows_together
     return last == 0 or last > plan.rows_together - plan.knobs.tile_rows
 
 
 def consumers(plan: WgmmaPlan) -> str | None:
-    """Consumers and producers fit into a block and have work."""
+    """Consumers and producers must fit into a block and have work."""
     config = plan.knobs
     if config.consumers + config.producers > 4:
         return f"threads: {config.consumers} consumers and {config.producers} producers leave too few registers"
@@ -162,7 +163,7 @@ def consumers(plan: WgmmaPlan) -> str | None:
 
 
 def channel_division(plan: WgmmaPlan) -> str | None:
-    """Blocks of input channels are divided evenly, and each technique has a meaning."""
+    """Blocks of input channels must divide evenly, and each technique must have an effect."""
     config, blocks = plan.knobs, plan.channel_blocks
     parts = config.cluster_split_k * config.channel_groups
     if blocks % parts:
@@ -185,7 +186,7 @@ def channel_division(plan: WgmmaPlan) -> str | None:
         return "stages: consumers that share every stage of the pipeline take no turns (stagger=0)"
     if (
         config.in_flight > max(plan.in_flight, 1) and not plan.lowered
-    ):  # the same schedule is to exist with a switch off
+    ):  # the same schedule should exist with a switch off
         return f"same program: a loop body has operands for in_flight={plan.in_flight}, not {config.in_flight}"
     commits = plan.steps * plan.tap_rows * plan.tap_cols
     if not config.keep_rows and config.in_flight > commits:
@@ -194,7 +195,7 @@ def channel_division(plan: WgmmaPlan) -> str | None:
 
 
 def cluster(plan: WgmmaPlan) -> str | None:
-    """Blocks that share the input channels have one tile iteration each."""
+    """Blocks that share the input channels must have one tile iteration each."""
     config = plan.knobs
     if config.cluster_split_k == 1:
         return None
@@ -209,7 +210,7 @@ def cluster(plan: WgmmaPlan) -> str | None:
 
 
 def shared_memory(plan: WgmmaPlan) -> str | None:
-    """What a block keeps fits into its shared memory."""
+    """A block's data must fit into its shared memory."""
     allowed = plan.arch.shared_per_block
     if plan.shared_bytes > allowed:
         return f"shared memory: {plan.shared_bytes} bytes exceed {allowed} of a block on {plan.arch.name}"
@@ -217,7 +218,7 @@ def shared_memory(plan: WgmmaPlan) -> str | None:
 
 
 def registers(plan: WgmmaPlan) -> str | None:
-    """Sums, weights and loads on their way fit into the registers of a thread."""
+    """Sums, weights and loads in flight must fit into the registers of a thread."""
     consumer, producer = plan.registers
     asked, least = plan.knobs.producer_registers, plan.producer_least
     if asked and consumer == producer:
@@ -245,7 +246,7 @@ def registers(plan: WgmmaPlan) -> str | None:
 
 
 def code_size(plan: WgmmaPlan) -> str | None:
-    """The main loop fits into the instruction cache."""
+    """The main loop must fit into the instruction cache."""
     rows = sum(high - low for low, high in plan.tap_variants(range(plan.tap_rows))[0])
     count = plan.unroll * plan.tap_cols * plan.operands * rows * plan.knobs.tiles_m
     if count > CODE_LIMIT:
@@ -254,7 +255,7 @@ def code_size(plan: WgmmaPlan) -> str | None:
 
 
 def index(plan: WgmmaPlan) -> str | None:
-    """Words and blocks can be counted in 32 bits and in CUDA's grid."""
+    """Words must be countable in 32 bits, and blocks must fit CUDA's grid."""
     reason = too_large(max(argument.nbytes // 4 for argument in plan.launch.arguments))
     if reason is not None:
         return reason
@@ -264,8 +265,8 @@ def index(plan: WgmmaPlan) -> str | None:
 
 
 Rule = Callable[[WgmmaPlan], str | None]
-"""A function of the plan that gives the reason in words, beginning with its kind and a colon, or None."""
+"""A function of the plan that returns the reason as "kind: details", or None."""
 
 
 OF_THE_LAYER: tuple[Rule, ...] = (architecture, operands, accumulator)
-"""Rules that read the workload and the architecture alone: asked once for all configurations of a space."""
+"""Rules that only read the workload and the architecture: checked once for all configurations of a space."""

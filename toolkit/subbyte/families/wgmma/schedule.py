@@ -1,8 +1,8 @@
-"""What geometry, memory and emitter of the wgmma kernels ask about a schedule, whichever kernel it is.
+"""What geometry, memory and emitter of the wgmma kernels need to know about a schedule, for any of the kernels.
 
-A configuration has only the knobs that mean something to its kernel; here stands beside them what a kernel without a
-knob does, so that what the kernels share asks one thing. A knob with several meanings (``row_reuse``) stands here as
-what each of them is.
+A configuration has only the knobs that are meaningful for its kernel; a schedule adds what a kernel without a
+knob does, so that shared code can ask a single object. A knob with several effects (``row_reuse``) appears here as
+one field per effect.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Schedule:
-    """Every choice, with the value that means "without it" as default. The words are those of the configurations."""
+    """All choices; defaults mean "without it". Names are those of the configurations."""
 
     tile_width: int
     tile_rows: int = 1
@@ -25,46 +25,46 @@ class Schedule:
     cluster_split_k: int = 1
     channel_groups: int = 1
     stages: int = 0
-    """Of the pipeline; 0 = one for each row of the only tile iteration."""
+    """Stages of the pipeline; 0 = one for each row of the only tile iteration."""
     keep_rows: int = 1
     """A row stays in its stage for later tile iterations."""
     early_release: int = 0
-    """Until nobody reads it any more, not until the tile iteration ends."""
+    """A kept row is released when nobody reads it any more, not at the end of the tile iteration."""
     stage_per_iteration: int = 0
-    """A stage has all rows of a tile iteration, not one."""
+    """A stage holds all rows of a tile iteration instead of one."""
     load_ahead: int = 1
     unroll: int = 1
     in_flight: int = 1
     stagger: int = 0
     dependent_launch: int = 1
     flatten: int = 0
-    """Pixels of a 1x1 kernel with a stride follow one another."""
+    """Pixels of a 1x1 kernel with a stride are treated as one sequence."""
     flat_batch: int = 0
-    """Those of all groups of images do: a flattened batch."""
+    """Pixels of all groups of images are treated as one sequence: a flattened batch."""
     producers: int = 1
     image_groups: int = 1
     half_rows: int = 0
     producer_late: int = 0
-    """The producer loads its first rows when those of the consumers have arrived."""
+    """The producer loads its first rows after those of the consumers have arrived."""
     lean_start: int = 0
-    """Nobody waits for the whole block."""
+    """No barrier of the whole block at the start."""
     producer_registers: int = 0
     operands_apart: int = 0
-    """Each half of a fragment is unpacked in front of its own products, not both in front of the first."""
+    """Each half of a fragment is unpacked just before its own products, not both before the first."""
     copies_ahead: int = 0
-    """Stages that are copied ahead, in shared memory, packed; 0 = on their way in registers."""
+    """Stages that are copied ahead, packed, in shared memory; 0 = in flight in registers."""
     multicast: int = 0
-    """Blocks that copy weights to one another; 0 = weights are loaded into registers."""
+    """Blocks that multicast weights to one another; 0 = weights are loaded into registers."""
     sparse: int = 0
-    """Weights are 2:4: an instruction takes two blocks of 32 channels, whose pieces lie side by side."""
+    """Weights are 2:4: an instruction takes two blocks of 32 channels, whose pieces are adjacent."""
     listed: int = 0
-    """Weights have blocks of zeros, and a list says which are not."""
+    """Weights are block-sparse, with a list of live blocks."""
     live_pairs: int = 1
-    """Pairs of the list's blocks in a loop body."""
+    """Pairs of live blocks per loop body."""
     resident: int = 0
     """Weights stay in registers."""
     rows_ahead: int = 0
-    """Weights of all kernel rows of a channel group are fetched ahead, not those of one loop body."""
+    """Weights of all kernel rows of a channel group are fetched ahead, not just those of one loop body."""
     weights_ahead: int = 0
     late_parameters: int = 0
     early_parameters: int = 0
@@ -80,10 +80,10 @@ class Schedule:
 
     @property
     def holds_rows(self) -> bool:
-        """A thread has registers for the weights of all kernel rows."""
+        """Whether a thread has registers for the weights of all kernel rows."""
         return bool(self.resident or self.rows_ahead)
 
     @property
     def threads(self) -> int:
-        """Threads of a block: the consumers, and the warpgroups that load rows."""
+        """Threads per block: the consumers, and the warpgroups that load rows."""
         return 128 * (self.consumers + self.producers)

@@ -1,7 +1,7 @@
-"""What configurations of the pipeline in spaces of version 2 mean today, and how those of today were recorded then.
+"""What configurations of the pipeline in spaces of version 2 mean today, and how today's were recorded then.
 
-Its four knobs ``dependent_launch``, ``flatten``, ``image_groups`` and ``half_rows``: the first is always 1 today, the
-others are values of ``pixels``.
+It concerns four knobs, ``dependent_launch``, ``flatten``, ``image_groups`` and ``half_rows``: the first is always 1
+today, the others are values of ``pixels``.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ LAUNCH, CHOICE = "dependent_launch", "multicast"
 KINDS: Mapping[type[FormerPipelineConfig], type[PipelineConfig]] = {
     FormerPipelineConfig: PipelineConfig, FormerSparseConfig: SparseConfig, FormerBlocksConfig: BlocksConfig,
 }  # fmt: skip
-"""The configurations of version 2, with those that took their place."""
+"""The configurations of version 2, with their replacements."""
 BEFORE = {today: former for former, today in KINDS.items()}
 USUAL: Mapping[str, Any] = {
     **FormerBlocksConfig().to_dict(), **FormerSparseConfig().to_dict(), **SingleTileConfig().to_dict(), CHOICE: 0,
 }  # fmt: skip
-"""The usual value of each."""
+"""The default of each field."""
 NAMES = frozenset(USUAL)
 """Every knob and switch of version 2."""
 SINGLE_ALONE = frozenset(SingleTileConfig.rows) - frozenset(FormerPipelineConfig.rows)
-"""Those that only the kernel of a single tile iteration had."""
+"""Those that only the kernel with a single tile iteration had."""
 _PART = re.compile(r"(?:pdl|fl|ig|hr)[0-9]+")
 Then = FormerPipelineConfig | SingleTileConfig
 
 
 def recorded(values: Mapping[str, Any]) -> bool:
-    """Whether recorded fields, or the value lists of a space, are those of version 2 and mean something of their own.
+    """Whether recorded fields, or the value lists of a space, are those of version 2 with their own meaning.
 
-    In lists ``dependent_launch`` comes behind ``multicast`` today, as what belongs to the kernel that this chooses.
+    In today's lists ``dependent_launch`` follows ``multicast``, because it belongs to the kernel that this selects.
     """
     names = list(values)
     if not set(names) <= NAMES:
@@ -51,23 +51,24 @@ def recorded(values: Mapping[str, Any]) -> bool:
 
 
 def of_pipeline(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Of values to set in a configuration of a pipeline: those of knobs that it had in version 2."""
+    """Of values to set in a pipeline configuration, those of knobs that it had in version 2."""
     names = SECOND if SINGLE_ALONE & set(values) else (LAUNCH, *SECOND)
     return {name: values[name] for name in names if name in values}
 
 
 def named(key: str) -> bool:
-    """Whether a key has a part of version 2."""
+    """Whether a key contains a part of version 2."""
     return any(key.startswith(kind.prefix) for kind in KINDS) and any(map(_PART.fullmatch, key.split("-")))
 
 
 def from_key(key: str) -> FormerPipelineConfig:
-    """The configuration that such a key named. Raises InvalidInput."""
+    """The configuration that such a key names. Raises InvalidInput."""
     return next(kind for kind in KINDS if key.startswith(kind.prefix)).from_key(key)
 
 
 def then(values: Mapping[str, Any]) -> Then:
-    """The configuration of version 2 that fields of it, or the values of a space of it, chose. Raises InvalidInput."""
+    """The configuration of version 2 selected by its fields, or by the values of one of its spaces. Raises
+    InvalidInput."""
     kind: type[Then] = FormerPipelineConfig
     if SingleTileConfig.rows[CHOICE].parse(values.get(CHOICE, 0)):
         kind = SingleTileConfig
@@ -96,7 +97,7 @@ def refused(config: FormerPipelineConfig) -> str | None:
 
 
 def today(config: Then) -> PipelineConfig | SingleTileConfig | FormerPipelineConfig:
-    """The configuration of today that means the same, or the configuration itself where none does."""
+    """Today's configuration with the same meaning, or the configuration itself if there is none."""
     if isinstance(config, SingleTileConfig) or refused(config) is not None:
         return config
     kind, code = KINDS[type(config)], list(PIXELS.values()).index(config.pixel_knobs)
@@ -104,7 +105,7 @@ def today(config: Then) -> PipelineConfig | SingleTileConfig | FormerPipelineCon
 
 
 def nearest(config: FormerPipelineConfig) -> PipelineConfig:
-    """The configuration of today that one comes nearest to."""
+    """Today's configuration that is closest to this one."""
     flatten, image_groups, half_rows = config.pixel_knobs
     if config.pixel_knobs not in PIXELS.values():
         image_groups, half_rows = 1, 0 if flatten else half_rows
@@ -114,7 +115,7 @@ def nearest(config: FormerPipelineConfig) -> PipelineConfig:
 
 
 def before(config: PipelineConfig) -> FormerPipelineConfig:
-    """How version 2 recorded a configuration of today."""
+    """How version 2 recorded one of today's configurations."""
     kind = BEFORE[type(config)]
     fields: dict[str, Any] = {name: value for name, value in vars(config).items() if name in kind.rows}
     return kind(**fields | dict(zip(SECOND, config.pixel_knobs, strict=True)))

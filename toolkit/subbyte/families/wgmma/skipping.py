@@ -1,4 +1,4 @@
-"""The kernels that skip zeros of weights: which weights each is for, its rules, and the values of its knobs."""
+"""The kernels that skip zeros in weights: the weights that each supports, its rules, and the values of its knobs."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from subbyte.workload.operand import BLOCKS
 
 @dataclass(frozen=True)
 class Skipping:
-    """One of them."""
+    """One of these kernels."""
 
     kind: type[PipelineConfig]
     sparsity: str
-    """Of its weights, as ``--sparsity`` names it; blocks of any share."""
+    """The sparsity of its weights, as ``--sparsity`` names it; for blocks, any fraction."""
     space: str
-    """Kind of its space."""
+    """The kind of its space."""
     weights: str
-    """In words."""
+    """Its weights in words."""
     other_weights: Callable[[ConvWorkload], str | None]
-    """Why a workload's weights are not those of the kernel; None when they are."""
+    """Why a workload's weights do not suit the kernel; None when they do."""
     weights_rule: Rule
     """The same as one of its rules."""
     rules: tuple[Rule, ...]
     values: Callable[[ConvWorkload], dict[str, Values]]
-    """Of every knob that the estimate chooses among,"""
+    """Values of every knob among which the estimate chooses,"""
     searched: Callable[[ConvWorkload], dict[str, Values]]
-    """and that a search does."""
+    """and among which a search does."""
 
 
 SKIPPING = (

@@ -1,8 +1,8 @@
-"""The spaces of wgmma kernels: the knobs of both kernels side by side, ``multicast`` chooses between them.
+"""The spaces of wgmma kernels: the knobs of both kernels side by side; ``multicast`` selects the kernel.
 
-``multicast`` 0 is the kernel with a pipeline, n > 0 the one of a single tile iteration. A knob that means nothing to
-the chosen kernel has to be at the first value of its list: every other combination is the same program. The kernel on
-2:4 weights and that on weights with blocks of zeros have a space of their own.
+``multicast`` 0 is the kernel with a pipeline, n > 0 the one with a single tile iteration. A knob that is meaningless
+for the selected kernel must be at the first value of its list: every other combination is the same program. The kernels
+for 2:4 weights and for block-sparse weights have their own spaces.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ KINDS = {
 }  # fmt: skip
 """Kinds of spaces."""
 SPACE_VERSION = 4
-"""Goes up when other indices become valid: a test compares sample layers (``tests/golden/spaces.json``)."""
+"""Raised when other indices become valid: a test compares sample layers (``tests/golden/spaces.json``)."""
 CHOICE, RESIDENT, LIVE_PAIRS = "multicast", "resident", "live_pairs"
 LIST_LIMIT = 1_000_000
-"""Products up to which searches hold all valid configurations."""
+"""With at most this many combinations, searches hold all valid configurations."""
 LISTED = 600_000
-"""Products up to which a space's valid configurations are found one by one where its digest is asked for."""
+"""With at most this many combinations, a space's valid configurations are found one by one for its digest."""
 OWN: Mapping[type[WgmmaConfig], frozenset[str]] = {
     kind: frozenset(kind.rows) for kind in (PipelineConfig, SingleTileConfig, SparseConfig, BlocksConfig)
 }  # fmt: skip
-"""Knobs that mean something to each kernel."""
+"""Knobs that are meaningful for each kernel."""
 
 
 @dataclass(frozen=True)
 class WgmmaSpace(ListedTable):
-    """All listed configurations of a workload. Index = mixed radix over ``knobs``, first knob fastest."""
+    """All listed configurations for a workload. Index = mixed radix over ``knobs``, first knob fastest."""
 
     workload: ConvWorkload
     arch: Arch
@@ -66,14 +66,14 @@ class WgmmaSpace(ListedTable):
     """The switches of every configuration of the space."""
 
     def config(self, index: int) -> WgmmaConfig:
-        """The configuration with this index. Raises InvalidInput when it is no integer or out of range."""
+        """The configuration with this index. Raises InvalidInput when it is not an integer or out of range."""
         return self._made(self.values_at(index))
 
     def _made(self, values: Mapping[str, Any]) -> WgmmaConfig:
         return kernel_of(values)(**own_values(values), **self.fixed)
 
     def index(self, config: Configuration) -> int:
-        """The index of a configuration. Raises InvalidInput naming the field that is not of this space."""
+        """The index of a configuration. Raises InvalidInput naming the field that does not belong to this space."""
         if type(config) not in self._kinds_listed:
             expected = " or ".join(f"a {kind.__name__}" for kind in self._kinds_listed)
             raise InvalidInput(f"configuration {shown(config)}: expected {expected}")
@@ -112,19 +112,20 @@ class WgmmaSpace(ListedTable):
 
     @property
     def hopeless(self) -> str | None:
-        """Why none of its configurations can be built, whatever it is; None when some may. Takes no time."""
+        """Why none of its configurations can be built; None when some may. Cheap."""
         reason = hopeless(self.workload, self.arch)
         own = BY_SPACE.get(self.kind)
         return reason or (own.other_weights(self.workload) if own else None)
 
     @cached_property
     def listed(self) -> bool:
-        """For searches: its valid configurations are found as quickly as those of a smaller space, and can be held."""
+        """For searches: its valid configurations are found as quickly as those of a smaller space, and can be held in
+        memory."""
         return self._asked <= LIST_LIMIT < len(self)
 
     @cached_property
     def _asked(self) -> int:
-        """Configurations whose rules are asked: those of both kernels; what few rules read is left out."""
+        """Number of configurations whose rules are checked, over both kernels, without knobs that few rules read."""
         varied = ([name for name in self._varied(kind) if name not in LOAD_ORDER] for kind in self._kinds)
         return sum(prod(len(self.knobs[name]) for name in names) for names in varied)
 
@@ -160,7 +161,7 @@ class WgmmaSpace(ListedTable):
         return tuple(sorted(valid)), dict(refused + Counter({"same program": same}))
 
     def _places(self, names: list[str]) -> list[tuple[int, dict[str, Any]]]:
-        """Every choice of values of some knobs, and what it adds to an index."""
+        """Every choice of values of some knobs, with its contribution to an index."""
         counts = [len(values) for values in self.knobs.values()]
         weights = dict(zip(self.knobs, accumulate([1, *counts], mul), strict=False))
         digits = [list(enumerate(self.knobs[name])) for name in names]
@@ -174,23 +175,24 @@ class WgmmaSpace(ListedTable):
 
     @cached_property
     def index_hash(self) -> str:
-        """Hexadecimal digest of what an index means: workload, architecture, knobs and switches."""
+        """Hexadecimal digest of the meaning of an index: workload, architecture, knobs and switches."""
         return digest_of(self)
 
     @cached_property
     def hash(self) -> str:
-        """Hexadecimal digest of what an index means and of the constraints: of the valid indices, or where they are too
-        many to be found one by one, of the version of the rules."""
+        """Hexadecimal digest of the meaning of an index and of the constraints: of the valid indices or, if there are
+        too many to find one by one, of the version of the rules."""
         return digest_of(self, list(self.valid)) if self._asked <= LISTED else self.rules_hash
 
     @property
     def rules_hash(self) -> str:
-        """The same of the version of the rules, however few the valid indices are: known without finding them."""
+        """The same based on the version of the rules, even if there are few valid indices: known without finding
+        them."""
         return digest_of(self, SPACE_VERSION)
 
 
 def kernel_of(values: Mapping[str, Any]) -> type[PipelineConfig] | type[SingleTileConfig]:
-    """The configuration of the kernel that the values of a space's knobs choose. Raises InvalidInput."""
+    """The configuration of the kernel that the values of a space's knobs select. Raises InvalidInput."""
     if RESIDENT in values:
         return SparseConfig
     if LIVE_PAIRS in values:
@@ -201,13 +203,13 @@ def kernel_of(values: Mapping[str, Any]) -> type[PipelineConfig] | type[SingleTi
 
 
 def own_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of them that mean something to it."""
+    """Those of the values that are meaningful for it."""
     own = OWN[kernel_of(values)]
     return {name: value for name, value in values.items() if name in own}
 
 
 def digest_of(space: Space, *more: Any) -> str:
-    """Hexadecimal digest of what the indices of a space mean, and of ``more``."""
+    """Hexadecimal digest of the meaning of a space's indices, and of ``more``."""
     knobs = {name: list(values) for name, values in space.knobs.items()}
     data = [space.workload.spec, space.arch.name, space.kind, knobs, dict(space.fixed), *more]
     return hashlib.sha256(json.dumps(data).encode()).hexdigest()[:16]
@@ -225,7 +227,7 @@ def wgmma_space(workload: ConvWorkload, arch: Arch, kind: str, fixed: Mapping[st
 
 
 def held_switches(fixed: Mapping[str, Any]) -> dict[str, Any]:
-    """All switches, with those of ``fixed`` set. Raises InvalidInput for anything that is no switch."""
+    """All switches, with those in ``fixed`` set. Raises InvalidInput for anything that is not a switch."""
     for name in fixed:
         if name not in SWITCH_VALUES:
             raise InvalidInput(f"{name!r} cannot be fixed in a wgmma space: {did_you_mean(name, SWITCH_VALUES)}")

@@ -1,8 +1,8 @@
-"""What configurations of earlier versions mean today; the one place that knows their names.
+"""What configurations of earlier versions mean today; the only module that knows their names.
 
-:func:`decode` gives a configuration of today for recorded fields, or where none means the same the
-:class:`~subbyte.families.wgmma.former.FormerConfig` itself, which has results and cannot be built. What was recorded
-with spaces of version 2 is translated in :mod:`~subbyte.families.wgmma.second`, and what is older on by it.
+:func:`decode` returns today's configuration for recorded fields or, if there is no equivalent, the
+:class:`~subbyte.families.wgmma.former.FormerConfig` itself, which has results and cannot be built. Records made
+with spaces of version 2 are translated in :mod:`~subbyte.families.wgmma.second`, older ones first to that version.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _SINGLE_NEEDS = {
     for name in RetiredConfig.rows
     if name not in (*_SINGLE, *_SINGLE_ALONE, *REMOVED, "ring")
 } | {"duplicate_aware": "full"}
-"""Of the knobs that meant nothing to a kernel of a single tile iteration: what they had to be."""
+"""The required values of knobs that were meaningless for a kernel with a single tile iteration."""
 Found = PipelineConfig | SingleTileConfig | FormerConfig
 
 
 def without_earlier(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Recorded fields without the knobs that were removed first. Raises Unsupported where the kernel had one."""
+    """Recorded fields without the knobs that were removed first. Raises Unsupported if the kernel used one."""
     for name, without in EARLIER.items():
         if values.get(name, without) != without:
             raise Unsupported(
@@ -55,20 +55,20 @@ def without_earlier(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def former(values: Mapping[str, Any]) -> bool:
-    """Whether recorded fields are those of a configuration of earlier versions."""
+    """Whether recorded fields are those of a configuration of an earlier version."""
     return second.recorded(values) or ("groups_m" in values and set(values) <= {*RetiredConfig.rows, *EARLIER})
 
 
 def former_key(key: str) -> bool:
-    """Whether a key is one of earlier versions."""
+    """Whether a key is from an earlier version."""
     return key.startswith(RetiredConfig.prefix) or second.named(key)
 
 
 def decode(values: Mapping[str, Any]) -> Found:
-    """The configuration that recorded fields mean (case-insensitive; those left out have their defaults).
+    """The configuration described by recorded fields (case-insensitive; missing ones take their defaults).
 
-    Raises InvalidInput for a name that never was one and for a value that none could have, Unsupported for a kernel
-    with a knob that was removed first.
+    Raises InvalidInput for a name that never existed and for an impossible value, Unsupported for a kernel
+    with one of the knobs that were removed first.
     """
     if second.recorded(values):
         return second.today(second.then(values))
@@ -76,14 +76,14 @@ def decode(values: Mapping[str, Any]) -> Found:
 
 
 def from_key(key: str) -> Found:
-    """The configuration that a recorded key names. Raises InvalidInput for a part that means nothing, or two of one
-    knob."""
+    """The configuration that a recorded key names. Raises InvalidInput for an unknown part, or for two parts with the
+    same knob."""
     return today(second.from_key(key) if second.named(key) else RetiredConfig.from_key(key))
 
 
 def refused(config: FormerConfig) -> str | None:
-    """Why there is no such configuration today: "retired: ..." where there were such kernels, another kind of reason
-    where there never were; None when there is one."""
+    """Why there is no such configuration today: "retired: ..." if such kernels existed, another kind of reason
+    if they never did; None when there is one."""
     if isinstance(config, FormerPipelineConfig):
         return second.refused(config)
     assert isinstance(config, RetiredConfig)
@@ -110,7 +110,7 @@ def _pixels(config: RetiredConfig) -> tuple[int, int, int]:
 
 
 def today(config: FormerConfig) -> Found:
-    """The configuration of today that means the same, or the configuration itself where none does."""
+    """Today's configuration with the same meaning, or the configuration itself if there is none."""
     if refused(config) is not None:
         return config
     if isinstance(config, FormerPipelineConfig):
@@ -130,7 +130,7 @@ def today(config: FormerConfig) -> Found:
 
 
 def nearest(config: FormerConfig) -> PipelineConfig | SingleTileConfig:
-    """The configuration of today that a retired one comes nearest to: the same without the knobs that are no more."""
+    """Today's configuration that is closest to a retired one: the same without removed knobs."""
     if isinstance(config, FormerPipelineConfig):
         return second.nearest(config)
     assert isinstance(config, RetiredConfig)
@@ -140,10 +140,10 @@ def nearest(config: FormerConfig) -> PipelineConfig | SingleTileConfig:
 
 
 def before(config: WgmmaConfig, stages: int | None = None, strided: bool = False) -> RetiredConfig:
-    """How earlier versions recorded a configuration of today.
+    """How earlier versions recorded one of today's configurations.
 
-    ``stages`` are those of its plan, which a kernel of a single tile iteration had to name; ``strided``: the
-    convolution has a stride, which pixels that follow one another across groups of images had to name.
+    ``stages`` is that of its plan, which a kernel with a single tile iteration had to name; ``strided``: the
+    convolution has a stride, which had to be named for pixels in one sequence across groups of images.
     """
     made = config.schedule
     fields = {name: getattr(made, RENAMED.get(name, name)) for name in RetiredConfig.rows if name not in REMOVED}
@@ -152,16 +152,17 @@ def before(config: WgmmaConfig, stages: int | None = None, strided: bool = False
 
 
 def _of_pipeline(name: str, kind: type[WgmmaConfig]) -> str:
-    """The name of today of a knob of earlier versions that is the pipeline's alone, asked for of another kernel."""
+    """Today's name of a knob of earlier versions that only the pipeline has, for the error when another kernel is asked
+    for it."""
     now = RENAMED.get(name, name)
     return now if now in PipelineConfig.rows and now not in kind.rows else name
 
 
 def changed(config: WgmmaConfig, values: Mapping[str, Any]) -> Found:
-    """A configuration with some fields replaced, under their names of today or of earlier versions. A knob that only
-    the other kernel has makes it that kernel's; what the two share stays.
+    """A configuration with some fields replaced, under today's names or those of earlier versions. Setting a knob that
+    only the other kernel has changes the kernel; what the two share stays.
 
-    Raises InvalidInput for a name that is neither, and for a value that it cannot have.
+    Raises InvalidInput for an unknown name, and for an impossible value.
     """
     kind = type(config)
     given = {_of_pipeline(name, kind): value for name, value in named_once(values).items()}

@@ -1,8 +1,8 @@
 """The value lists of the spaces of wgmma kernels.
 
-They follow the workload: tile widths that leave few columns unused, segments that its rows divide into, and for 1x1
+They depend on the workload: tile widths that leave few columns unused, segments into which its rows divide, and for 1x1
 kernels iterations over the output channels instead of tiles of rows. ``wgmma-small`` is a part of the whole space that
-can be measured whole.
+can be measured completely.
 """
 
 from __future__ import annotations
@@ -17,25 +17,26 @@ from subbyte.workload import ConvWorkload, ceil_div
 
 Values = tuple[int, ...]
 FEW_GROUPS = 2
-"""Groups of 8 images up to which the time to the first and behind the last multiplication is what counts."""
+"""Up to this many groups of 8 images, the time before the first and after the last multiplication dominates."""
 LARGE_ROWS = 1 << 17
-"""Bytes of the input rows of one output row, unpacked, from which on they come in channel groups."""
+"""From this many bytes of the input rows of one output row, unpacked, they are loaded in channel groups."""
 SOME_WORK = 10**8
-"""Multiplications of a layer from which on it matters when a block reads its weights."""
+"""From this many multiplications of a layer, it matters when a block reads its weights."""
 LARGE_WORK = 3 * 10**9
-"""Multiplications of a layer from which on the time of its blocks' multiplications is what counts."""
+"""From this many multiplications of a layer, the time of its blocks' multiplications dominates."""
 MANY_BLOCKS = 16
-"""Blocks of 32 channels of which wide rows do not fit into the pipeline whole."""
+"""With this many blocks of 32 channels, wide rows do not fit into the pipeline as a whole."""
 SEGMENTS = (1, 2, 4, 5, 7, 8, 14, 16, 28, 33, 56, 66, 132, 264)
-"""Of 1x1 layers, whose pixels need not be divided by rows: also what shares them out to 132 multiprocessors."""
+"""Segments of 1x1 layers, whose pixels need not be divided by rows: includes numbers that distribute them evenly over
+132 multiprocessors."""
 LOW = 28
-"""Rows of an output up to which a block computes one of them at a time, and one tile of its columns, and few of them:
-larger blocks would be too few."""
+"""Up to this many output rows, a block computes a single row at a time, a single tile of its columns, and few rows in
+total: larger blocks would be too few."""
 
 
 def searched_values(workload: ConvWorkload) -> dict[str, Values]:
-    """The values of every knob, in the order of a configuration's index: those that the estimate chooses among, and
-    what nobody has measured yet, which a search alone tries."""
+    """The values of every knob, in the order of a configuration's index: those among which the estimate chooses, and
+    those that were never measured, which only a search tries."""
     w, lists = workload, value_lists(workload)
     reuse = lists.get("row_reuse", ())
     if w.r > 1 and 0 in reuse:
@@ -54,7 +55,7 @@ def searched_values(workload: ConvWorkload) -> dict[str, Values]:
 
 
 def value_lists(workload: ConvWorkload) -> dict[str, Values]:
-    """The values of every knob of the estimate."""
+    """The values of every knob for the estimate."""
     w = workload
     pointwise = w.r == w.s == 1 and w.pad == 0
     height, width = (ceil_div(w.p * w.q, 28), 28) if pointwise else (w.p, w.q)
@@ -82,24 +83,24 @@ def value_lists(workload: ConvWorkload) -> dict[str, Values]:
         lists |= {"tile_width": tuple(dict.fromkeys((*lists["tile_width"], *rows))),
                   "pixels": (FLAT, ROWS, *lists["pixels"][1:])}  # fmt: skip
     if w.batch_groups <= FEW_GROUPS and w.r > 1 and w.macs < LARGE_WORK:
-        # blocks with an iteration or two: nothing goes round for long, and what comes first counts
+        # blocks with an iteration or two: the pipeline is short, and the start matters
         lists |= {"stages": (3, 4, 6, 9) if w.r <= 3 else (7, 9, 11), "stagger": (0,), "in_flight": (1, 2, 3),
                   "multicast": (0, 1, 2, 4), "dependent_launch": (1, 0)}  # fmt: skip
         if w.macs >= SOME_WORK:
             lists |= {"weights_ahead": (0, 3, 6), "parameters": (0, 1, 2), "early_start": (0, 1, 2)}
     if _large_rows(w):
-        groups = tuple(n for n in (1, 2, 4) if channel_blocks(w) % (2 * n) == 0) or (1,)  # none of an odd number
+        groups = tuple(n for n in (1, 2, 4) if channel_blocks(w) % (2 * n) == 0) or (1,)  # none for an odd number
         lists |= {"channel_groups": groups, "stages": (3, 4, 5, 6, 7, 9, 13), "row_reuse": (1, 2)}
     if w.r > 1 and w.stride == 1 and w.macs >= LARGE_WORK:
         lists |= _large_values(w, lists)
-    if _copied(w):  # one producer, which has stages on their way in their buffers, not in registers
+    if _copied(w):  # a single producer, with stages in flight in their buffers instead of registers
         lists |= {"load_ahead": (1,), "producers": (1,), "start": (0,), "producer_registers": (0,)}
     return lists
 
 
 def small_values(workload: ConvWorkload) -> dict[str, Values]:
-    """The value lists of ``wgmma-small``: written out, the tile widths excepted, so that a landscape keeps its meaning
-    when the whole space grows. Made for layers of few images, where many small blocks fill the GPU."""
+    """The value lists of ``wgmma-small``: written out, except for the tile widths, so that a landscape keeps its
+    meaning when the whole space grows. Meant for layers with few images, where many small blocks fill the GPU."""
     w = workload
     return {
         "tile_width": value_lists(w)["tile_width"],
@@ -119,14 +120,14 @@ def small_values(workload: ConvWorkload) -> dict[str, Values]:
 
 
 def _large_values(w: ConvWorkload, lists: Mapping[str, Values]) -> dict[str, Values]:
-    """The values of what is different where a block has much to multiply: what divides the work evenly counts, and what
-    lets a block have many channels."""
+    """The values that differ if a block has much to multiply: dividing the work evenly matters, and so does
+    letting a block have many channels."""
     more: dict[str, Values] = {"start": (0, 1)}
     if w.p > 56:
         more |= {"segments": (*lists["segments"], 16), "tile_width": tuple(dict.fromkeys((*lists["tile_width"], 14)))}
     if w.p % 2 == 0 and w.q % 14 == 0 and w.p <= 28:
         more["pixels"] = (ROWS, HALF_ROWS)
-    if w.q == 7 and w.batch_groups % 2 == 0:  # 7 pixels of two groups of images are a width
+    if w.q == 7 and w.batch_groups % 2 == 0:  # 7 pixels of two groups of images are one width
         more |= {"tile_width": (8, 7), "pixels": (ROWS, TWO_GROUPS, HALF_ROWS, TWO_GROUPS_HALF_ROWS)}
     if channel_blocks(w) >= MANY_BLOCKS and (w.q > 14 or TWO_GROUPS in more.get("pixels", ())):
         more |= {"channel_groups": (1, 4, 8), "stages": (3, 4, 5, 6, 7, 8, 9, 12, 13),
@@ -137,8 +138,8 @@ def _large_values(w: ConvWorkload, lists: Mapping[str, Values]) -> dict[str, Val
 
 
 def _pointwise_values(w: ConvWorkload) -> dict[str, Values]:
-    """The values of what is different where rows do not matter: any width, pipelines of channel groups, and ways to
-    bring the same pixels to several blocks."""
+    """The values that differ if rows do not matter: any width, pipelines of channel groups, and ways to
+    share the same pixels among several blocks."""
     pixels, tiles = w.p * w.q, ceil_div(output_blocks(w), 2)
     groups = tuple(n for n in (1, 2, 4, 8, 16) if channel_blocks(w) % n == 0 and n <= max(1, channel_blocks(w) // 2))
     return {
@@ -157,20 +158,20 @@ def _pointwise_values(w: ConvWorkload) -> dict[str, Values]:
 
 
 def _large_rows(w: ConvWorkload) -> bool:
-    """The input rows of one output row fill much of the shared memory: their channels come in groups, and are
-    released early."""
+    """Whether the input rows of one output row fill much of the shared memory: their channels are then loaded in groups
+    and released early."""
     width = (w.w + 2 * w.pad) * channel_blocks(w) * PIXEL_BYTES
     return w.r > 1 and channel_blocks(w) > 2 and w.r * width > LARGE_ROWS
 
 
 def _copied(w: ConvWorkload) -> bool:
-    """Activations are bytes, which go into shared memory as they are: by asynchronous copies."""
+    """Whether activations are bytes, which are copied to shared memory unchanged by asynchronous copies."""
     return w.precision.activations.bits == 8
 
 
 def _widths(pixels: int, count: int) -> Values:
-    """The ``count`` instruction widths, of those from 6 pixels on, that leave the fewest of ``pixels`` unused; wide
-    ones first among equals. For one or two pixels, narrow ones: the others are too wide for every output."""
+    """The ``count`` instruction widths, of those with at least 6 pixels, that leave the fewest of ``pixels`` unused;
+    wide ones first among equals. For one or two pixels narrow ones: the others are too wide for every output."""
     least, spare = (6, 6) if pixels > 2 else (2, 4)
     fitting = [n for n in WIDTHS if n >= least and (n - pixels) < spare] or [WIDTHS[0]]
     best = sorted(fitting, key=lambda n: (ceil_div(pixels, n) * n, -n))[:count]

@@ -16,9 +16,9 @@ from subbyte.workload.conv import CHANNEL_BLOCK
 from subbyte.workload.operand import Operand
 
 MOST_PARTS = 1 << 20
-"""Of the input channels: far beyond any layer's."""
+"""Bound on the parts of the input channels: far beyond any layer."""
 WHOLE = "8w8"
-"""Beside activations of 8 bits, weights of 8 bits: no bits of two blocks share a byte."""
+"""Kind of 8-bit weights with 8-bit activations: a byte does not hold bits of two blocks."""
 TILE_FILTERS = 64
 """Output channels of one wgmma."""
 ORDERS = {"rows": (0, 6, 4, 7, 8, 5), "groups": (0, 6, 7, 4, 8, 5), "taps": (0, 6, 7, 4, 5, 8)}
@@ -29,13 +29,13 @@ _FORM = re.compile(
     r"warpgroup(?P<kind>|8w4|8w8)-(?P<split>\d+)-(?P<groups>\d+)-(?P<order>\w+)-(?P<tiles>\d+)"
     r"(?:\.z(?P<zero>-?\d+)s(?P<scale>\d+)k(?P<filters>\d+))?"
 )
-"""What is prepared (:attr:`~subbyte.families.wgmma.plan.WgmmaPlan.weight_form`): weights of 4 or 8 bits beside
-activations of 8 (nothing: int4 beside 4 bits), the arguments of the function below; of a zero point the power of two
-that sums are scaled by, and to how many filters they are padded."""
+"""The prepared layout (:attr:`~subbyte.families.wgmma.plan.WgmmaPlan.weight_form`): weights of 4 or 8 bits with
+8-bit activations (empty: int4 with 4-bit ones), the arguments of the function below; with a zero point the power of two
+by which sums are scaled, and the number of filters after padding."""
 
 
 def weights_of_form(form: str, w: NDArray[np.int8]) -> Words | None:
-    """Weights [K,R,S,C] in a form of dense kernels as uint32, flat; None for another form. Raises InvalidInput."""
+    """Weights [K,R,S,C] in a layout of dense kernels as flat uint32; None for another layout. Raises InvalidInput."""
     found = _FORM.fullmatch(form)
     if found is None:
         return None
@@ -56,15 +56,15 @@ def prepare_warpgroup_weights(
     """int4 values int8 [K,R,S,C] -> uint32 [tiles][split][R][groups][steps][S][128 threads][4], the warpgroup order.
 
     ``tiles`` of 64 output channels (default: as many as K needs); ``split`` blocks of a cluster and ``groups`` parts
-    divide the blocks of 32 input channels; ``order`` "groups" puts ``groups`` before ``R``, "taps" also ``steps``
-    behind ``S``. Thread ``32*warp + 4*g +
-    q`` holds in word ``i`` the output channel ``16*warp + 2*g + i%2`` and the four input channels ``2*k + i//2``,
-    ``k = 4*q .. 4*q+3``: of block ``2*step`` in the low nibbles, of block ``2*step + 1`` in the high ones, or of block
-    ``step`` in the low ones alone where the blocks of a stage are odd in number. Zeros beyond K and C.
+    divide the blocks of 32 input channels; ``order`` "groups" puts ``groups`` before ``R``, "taps" also puts ``steps``
+    after ``S``. Thread ``32*warp + 4*g + q`` holds in word ``i`` the output channel ``16*warp + 2*g + i%2`` and the
+    four input channels ``2*k + i//2``, ``k = 4*q .. 4*q+3``: of block ``2*step`` in the low nibbles and block ``2*step
+    + 1`` in the high ones or, if a stage has an odd number of blocks, only of block ``step`` in the low ones. Zeros
+    beyond K and C.
 
-    ``beside`` activations of 8 bits, whose channels stay in their order, the four channels are ``16*(i//2) + k``: of
-    int4 values (``8w4``) in nibbles as above, int8 ones (``8w8``) as bytes of block ``step``, every bit inverted, as
-    kernels invert them again. Raises InvalidInput.
+    With 8-bit activations (``beside``), whose channels stay in order, the four channels are ``16*(i//2) + k``: int4
+    values (``8w4``) in nibbles as above, int8 ones (``8w8``) as bytes of block ``step`` with every bit inverted, which
+    kernels invert again. Raises InvalidInput.
     """
     whole(split, "split", 1, MOST_PARTS)
     whole(groups, "groups", 1, MOST_PARTS)

@@ -1,4 +1,4 @@
-"""Conversions by what they do, with their texts and machine code, which are cached like those of every kernel."""
+"""Conversion kernels by purpose; their texts and machine code are cached like those of every kernel."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from subbyte.workload.precision import INT4, SUMS
 
 @dataclass(frozen=True)
 class Conversion:
-    """A conversion kernel: its plan, and texts and code that are made when first asked for."""
+    """A conversion kernel: its plan, and its text and machine code, generated on first access."""
 
     plan: ConversionPlan
 
@@ -35,7 +35,7 @@ class Conversion:
 
     @cached_property
     def cuda(self) -> str:
-        """The generated CUDA C++ text. Raises MissingDependency where it is not cached and TVM is not there."""
+        """The generated CUDA C++ text. Raises MissingDependency if it is not cached and TVM is not installed."""
 
         def emitted() -> Any:
             from subbyte.kernel.convert.emit import conversion_kernel
@@ -59,8 +59,8 @@ def packing(
     form: str, shape: tuple[int, int, int, int], arch: str, element: str = "int8", axes: str = NHWC,
     operand: Operand = INT4.activations,
 ) -> Conversion:  # fmt: skip
-    """Values [N,H,W,C] to words of a form that hold a type of 4 or 8 bits, from integers of its dtype or real numbers.
-    Integers beyond the type become its nearest; of real ones ``Prm`` holds :func:`thresholds` of the type. Raises
+    """Values [N,H,W,C], integers of the type's dtype or real numbers, to words that hold a type of 4 or 8 bits.
+    Integers out of range are clipped; for real numbers ``Prm`` holds the type's :func:`thresholds`. Raises
     InvalidInput, Unsupported."""
     return Conversion(ConversionPlan(PACK, form, Shape(*shape), element, axes, arch, *_code_of(operand)))
 
@@ -69,7 +69,7 @@ def quantizing(
     form: str, shape: tuple[int, int, int, int], arch: str, element: str, axes: str = NHWC,
     operand: Operand = INT4.activations,
 ) -> Conversion:  # fmt: skip
-    """Real values [N,H,W,C], float16, bfloat16 or float32, to words of a type of 4 or 8 bits. Raises InvalidInput,
+    """Real numbers [N,H,W,C] (float16, bfloat16 or float32) to words of a type of 4 or 8 bits. Raises InvalidInput,
     Unsupported."""
     return packing(form, shape, arch, element, axes, operand)
 
@@ -79,20 +79,20 @@ def unpacking(
     form: str, shape: tuple[int, int, int, int], arch: str, element: str = "int8",
     operand: Operand = INT4.activations,
 ) -> Conversion:  # fmt: skip
-    """Words of a form to values [N,H,W,C], cropped: those of a type of 4 or 8 bits to its dtype, words of sums to
-    int32, whose places are those of the output's type. Raises InvalidInput, Unsupported."""
+    """Words to values [N,H,W,C] without padding: words of a 4- or 8-bit type to its dtype, words of sums to
+    int32 (the words are laid out as for the output type). Raises InvalidInput, Unsupported."""
     how = (True, operand.bits, 0) if element == SUMS and operand.bits in (4, 8) else _code_of(operand)
     return Conversion(ConversionPlan(UNPACK, form, Shape(*shape), element, NHWC, arch, *how))
 
 
 def convertible(operand: Operand) -> bool:
-    """Whether words of a type are made and read on a device: 4 or 8 bits, signed or not, with or without a zero
-    point."""
+    """Whether words of a type can be packed and unpacked on a device: 4 or 8 bits, signed or unsigned, with or without
+    a zero point."""
     return operand.bits in (4, 8) and operand.encoding in WHOLE
 
 
 def _code_of(operand: Operand) -> tuple[bool, int, int]:
-    """Of a type's words: whether codes have a sign, their bits, and the zero point. Raises Unsupported."""
+    """How a type's words are coded: whether codes are signed, their bits, and the zero point. Raises Unsupported."""
     if not convertible(operand):
         raise Unsupported(
             f"values of type {operand}: conversions on the device are of 4 or 8 bits, signed or unsigned, with or "
@@ -102,10 +102,11 @@ def _code_of(operand: Operand) -> tuple[bool, int, int]:
 
 
 def thresholds(scale: float, operand: Operand = INT4.activations) -> NDArray[np.float32]:
-    """The least binary32 number that :func:`subbyte.numerics.quantize` takes to each value of a type but the least. So
-    a kernel that knows how many a number reaches rounds and clips exactly as that does, whatever the scale.
+    """The smallest float32 number that :func:`subbyte.numerics.quantize` maps to each value of a type except the
+    smallest. A kernel that counts how many thresholds a number reaches rounds and clips exactly like that function, for
+    any scale.
 
-    float32 [16] of 16 values, the last one filling up; float32 [257] of 256, the last two numbers whose product is
+    float32 [16] for 16 values, the last element unused; float32 [257] for 256, where the product of the last two is
     about ``1 / scale``. Raises InvalidInput for a scale that is not positive and finite.
     """
     quantize(np.zeros(1), scale, operand)
@@ -123,16 +124,16 @@ def thresholds(scale: float, operand: Operand = INT4.activations) -> NDArray[np.
 
 
 def _reciprocal(scale: float) -> NDArray[np.float32]:
-    """Two binary32 numbers whose product is about one over a scale, so that a number times both is about its quotient:
-    neither overflows nor vanishes, where one alone may. Scales beyond those of all binary32 numbers count as the last
-    one, with which numbers are clipped, or 0, as well."""
+    """Two float32 numbers whose product is about ``1 / scale``, so that a number times both is about its quotient:
+    neither overflows nor underflows, which a single factor may. Scales beyond the range of all float32 numbers are
+    treated like the outermost one, for which every number is clipped or becomes 0 as well."""
     share, exponent = math.frexp(scale)
     power = min(250, max(-250, -exponent))
     return np.array([2.0 ** (power // 2), 2.0 ** (power - power // 2) / share], np.float32)
 
 
 def _around(near: np.float32) -> NDArray[np.float32]:
-    """Neighbouring binary32 numbers, with some on either side."""
+    """Neighbouring float32 numbers on either side of ``near``."""
     largest = np.finfo(np.float32).max
     down = [np.float32(np.clip(near, -largest, largest))]
     up = [down[0]]

@@ -1,5 +1,5 @@
-"""Byte words: four values of 8 bits as they are, so a conversion only moves them, or less a zero point; and what all
-conversions share."""
+"""Byte words: four 8-bit values as they are (a conversion only moves them) or minus a zero point; and code shared by
+all conversions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from subbyte.workload.operand import WORD_BITS
 
 
 def thread_of(plan: ConversionPlan) -> Any:
-    """The number of a thread among all."""
+    """The global index of the thread."""
     block, thread = T.cta_id([plan.launch.grid[0]]), T.thread_id([THREADS])
     for name, value in (("block", block), ("thread", thread)):
         IRBuilder.name(name, value)
@@ -25,19 +25,19 @@ def thread_of(plan: ConversionPlan) -> Any:
 
 
 def named_place(place: Place) -> Place:
-    """The same place, with names in the text."""
+    """The same place, with its parts bound to named variables in the text."""
     return Place(*(bind(name, T.int32(value) if isinstance(value, int) else value)
                    for name, value in zip(("word", "image", "row", "col", "channel"), place, strict=True)))  # fmt: skip
 
 
 def offset_of(plan: ConversionPlan, place: Place) -> Any:
-    """The number of a word's first value in memory."""
+    """The index in memory of a word's first value."""
     step = plan.strides
     return place.n * step.n + place.y * step.h + place.x * step.w + place.c * step.c
 
 
 def pack_bytes(plan: ConversionPlan, buffers: Mapping[str, Any]) -> None:
-    """Four bytes to a word; 0 beyond the tensor."""
+    """Pack four bytes into a word; 0 outside the tensor."""
     index, count, s = thread_of(plan), plan.word_values, plan.shape
     with when(plan.work % THREADS == 0 or index < plan.work):
         place = named_place(plan.words.at(index, plan.axes != "nhwc"))
@@ -58,21 +58,21 @@ def pack_bytes(plan: ConversionPlan, buffers: Mapping[str, Any]) -> None:
             for j in range(count):
                 with when(every([place.n < s.n, place.c + j < s.c])):
                     value = T.cast(buffers["A"][first + j * plan.strides.c], "int32")
-                    if plan.element == "int16":  # read as its bits
+                    if plan.element == "int16":  # read as raw bits
                         value = (value << T.int32(16)) >> T.int32(16)
                     _put(plan, word, j, value)
         T.buffer_store(buffers["Out"], word[0], [place.word])
 
 
 def extended(plan: ConversionPlan, raw: Any, j: int) -> Any:
-    """Value ``j`` of words of int8 or int16 values, with its sign."""
+    """Value ``j`` of words of int8 or int16 values, sign-extended."""
     bits = 8 if plan.element == "int8" else 16
     each = WORD_BITS // bits
     return (T.cast(raw[j // each], "int32") << T.int32((each - 1 - j % each) * bits)) >> T.int32(WORD_BITS - bits)
 
 
 def _put(plan: ConversionPlan, word: Any, j: int, value: Any) -> None:
-    """Value ``j`` of a word: its code, of a type with a zero point the nearest."""
+    """Store value ``j`` of a word: its code, or with a zero point the nearest code."""
     if plan.zero:
         low, high = T.int32(plan.least_code), T.int32(plan.least_code + 255)
         value = T.min(T.max(value + T.int32(plan.zero), low), high)
@@ -90,7 +90,7 @@ def _value(plan: ConversionPlan, word: Any, j: int) -> Any:
 
 
 def unpack_bytes(plan: ConversionPlan, buffers: Mapping[str, Any]) -> None:
-    """A word to four bytes, or four sums to where their values are."""
+    """A word to four bytes, or four sums to their places."""
     form, s, index, count = plan.words, plan.shape, thread_of(plan), plan.word_values
     assert isinstance(form, BlockedForm)
     groups = ceil_div(s.c, count)

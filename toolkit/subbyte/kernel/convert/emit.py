@@ -49,21 +49,21 @@ def _pack(plan: ConversionPlan, buffers: Mapping[str, Any]) -> None:
 
 
 def _inside(plan: ConversionPlan, place: Place) -> list[Any]:
-    """Conditions for a place whose image or channels may only fill up a group or block."""
+    """Conditions for a place whose image or channels may be padding of a group or block."""
     s = plan.shape
     found = [place.n < s.n] if s.n % 8 else []
     return [*found, place.c < s.c] if s.c % 32 else found
 
 
 def _load_together(plan: ConversionPlan, values: Any, place: Place, steps: Any, codes: Any) -> None:
-    """Eight neighbouring channels by loads of up to 16 bytes."""
+    """Load eight neighbouring channels with accesses of up to 16 bytes."""
     raw = loaded_together(plan, values, place)
     for j in range(WORD_VALUES):
         T.buffer_store(codes, _code(plan, element(plan, raw, j), steps), [j])
 
 
 def _load_each(plan: ConversionPlan, values: Any, place: Place, steps: Any, codes: Any) -> None:
-    """Each value for itself, where there is one."""
+    """Load each value on its own, if it exists."""
     strips = plan.words.strips if isinstance(plan.words, StripsForm) else None
     s = plan.shape
     with loop("j", WORD_VALUES) as j:
@@ -86,7 +86,7 @@ def _load_thresholds(parameters: Any) -> Any:
 
 
 def _code(plan: ConversionPlan, value: Any, steps: Any) -> Any:
-    """What is packed: the integer itself, which saturates, or how many thresholds a real number reaches."""
+    """The code to pack: the integer itself, saturated, or the number of thresholds that a real number reaches."""
     if steps is None:
         return value + T.int32(plan.zero) if plan.zero else value
     real = registers("real", 1, "float32")
@@ -119,7 +119,7 @@ def _unpack(plan: ConversionPlan, buffers: Mapping[str, Any]) -> None:
 
 
 def _each(plan: ConversionPlan, group: Any, store: Callable[[Any], None]) -> None:
-    """For each channel of a group that the tensor has."""
+    """Run ``store`` for each channel of a group that is inside the tensor."""
     with loop("j", WORD_VALUES) as j, when(plan.together or group * WORD_VALUES + j < plan.shape.c):
         store(j)
 
@@ -132,11 +132,11 @@ def _nibble(plan: ConversionPlan, word: Any, j: Any) -> Any:
 
 
 def _store_bytes(plan: ConversionPlan, output: Any, index: Any, word: Any) -> None:
-    """The eight values of a word as eight bytes: even and odd ones extended apart, then put in turns."""
+    """Store the eight values of a word as eight bytes: even and odd ones are extended separately, then interleaved."""
     halves, mixed = registers("halves", 2), registers("mixed", 2)
     for odd in range(2):
         low = bind("low", (word >> T.uint32(4 * odd)) & T.uint32(0x0F0F0F0F))
-        if plan.zero:  # a byte is 128 more than its value until its upper bit is turned round: none borrows
+        if plan.zero:  # a byte holds its value plus 128 until its top bit is flipped, so no byte borrows from the next
             codes = low ^ T.uint32(0x08080808) if plan.signed else low
             more = (128 + plan.least_code - plan.zero) * 0x01010101
             T.buffer_store(halves, codes + T.uint32(more) ^ T.uint32(0x80808080), [odd])
@@ -150,7 +150,7 @@ def _store_bytes(plan: ConversionPlan, output: Any, index: Any, word: Any) -> No
 
 
 def _copy_sums(plan: ConversionPlan, buffers: Mapping[str, Any], word: Any, first: Any, group: Any) -> None:
-    """Eight int32 sums, from words of sums to values."""
+    """Copy eight int32 sums from words of sums to values."""
     start = bind("first", first)
     if not plan.together:
         _each(plan, group, lambda j: T.buffer_store(buffers["Out"], buffers["A"][word * WORD_VALUES + j], [start + j]))

@@ -1,5 +1,5 @@
-"""Where the words of a form lie, and which values each of them holds: index maps of ``+ * // %`` alone, so that the
-same function serves the generated kernel (on TIRx expressions) and the tests (on integers)."""
+"""Where the words of a layout are in memory, and which values each holds: index maps using only ``+ * // %``, so that
+the same function serves the generated kernel (on TIRx expressions) and the tests (on integers)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from subbyte.workload.operand import WORD_BITS
 
 
 class Shape(NamedTuple):
-    """True sizes of a tensor of values."""
+    """Actual sizes of a tensor of values."""
 
     n: int
     h: int
@@ -29,7 +29,7 @@ class Shape(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A word: its number, and the image, row, column and first channel of its values."""
+    """A word: its index, and the image, row, column and first channel of its values."""
 
     word: Any
     n: Any
@@ -40,18 +40,18 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class WordForm(ABC):
-    """How the values [N,H,W,C] of a tensor lie in words."""
+    """How the values [N,H,W,C] of a tensor are laid out in words."""
 
     shape: Shape
 
     @property
     @abstractmethod
     def words(self) -> int:
-        """Words in all, filling ones too."""
+        """Total number of words, including padding."""
 
     @abstractmethod
     def at(self, thread: Any, columns_first: bool) -> Place:
-        """The word that a thread handles; with ``columns_first`` neighbouring threads have neighbouring columns, else
+        """The word that a thread handles; with ``columns_first`` neighbouring threads take neighbouring columns, else
         neighbouring words."""
 
 
@@ -61,21 +61,21 @@ class BlockedForm(WordForm):
 
     packed: bool
     values: int = WORD_VALUES
-    """Of a word: eight of four bits, four of eight."""
+    """Values per word: eight of four bits, four of eight."""
 
     @property
     def blocks(self) -> int:
-        """Blocks of channels: of 32 values of four bits, of 16 of eight."""
+        """Blocks of channels: 32 four-bit values or 16 eight-bit ones each."""
         return ceil_div(self.shape.c, BLOCK_WORDS * self.values)
 
     @property
     def words(self) -> int:
-        """Words in all."""
+        """Total number of words."""
         s = self.shape
         return s.groups * BATCH_GROUP * s.h * s.w * self.blocks * BLOCK_WORDS
 
     def word(self, n: Any, y: Any, x: Any, index: Any) -> Any:
-        """The number of word ``index`` of a pixel."""
+        """The index of word ``index`` of a pixel."""
         s = self.shape
         if not self.packed:
             return ((n * s.h + y) * s.w + x) * (self.blocks * BLOCK_WORDS) + index
@@ -104,18 +104,19 @@ class BlockedForm(WordForm):
 
 @dataclass(frozen=True)
 class StripsForm(WordForm):
-    """Strips of pixels of few channels, with the border stored (:class:`subbyte.numerics.pixel_strips.StripForm`):
+    """Strips of pixels with few channels, including the border (:class:`subbyte.numerics.pixel_strips.StripForm`):
     [NB][rows][words][8 n]. A word holds several pixels: its ``x`` and ``c`` are those of its first value."""
 
     strips: StripForm
 
     @property
     def words(self) -> int:
-        """Words in all."""
+        """Total number of words."""
         return self.shape.groups * self.strips.rows * self.strips.words * BATCH_GROUP
 
     def at(self, thread: Any, columns_first: bool) -> Place:
-        """The word that a thread handles; row and column count from the image's, so that the border's are outside."""
+        """The word that a thread handles; row and column are relative to the image, so those of the border are
+        outside."""
         image, rest = thread % BATCH_GROUP, thread // BATCH_GROUP
         index, rest = rest % self.strips.words, rest // self.strips.words
         y, group = rest % self.strips.rows, rest // self.strips.rows
@@ -124,8 +125,8 @@ class StripsForm(WordForm):
 
 
 def word_form(form: str, shape: Shape, bits: int = 4) -> WordForm:
-    """The form that an argument names, of values of 4 or 8 bits. Raises Unsupported for one that no conversion kernel
-    knows."""
+    """The layout that an argument's ``form`` names, for values of 4 or 8 bits. Raises Unsupported if no conversion
+    kernel handles it."""
     if form in ("nhwcnc", "nhwc"):
         return BlockedForm(shape, form == "nhwcnc", WORD_BITS // bits)
     if bits == 4 and (strips := StripForm.of(form)):

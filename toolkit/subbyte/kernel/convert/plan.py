@@ -1,4 +1,4 @@
-"""What a conversion is: values of one type and order, words of one form, and its launch."""
+"""The plan of a conversion: values of one type and order, words of one layout, and the launch."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from subbyte.workload.operand import SIGNED, UNSIGNED, WORD_BITS, Operand
 THREADS = 128
 PACK, UNPACK = "pack", "unpack"
 BYTES = {"int8": 1, "uint8": 1, "int16": 2, "float16": 2, "bfloat16": 2, "float32": 4, "int32": 4}
-"""Bytes of a value, by what it is on the outside."""
+"""Bytes of a value, by the dtype of the caller's array."""
 REALS = ("float16", "bfloat16", "float32")
 PACKED_FROM, UNPACKED_TO = ("int8", *REALS), ("int8", "int32")
 _SCALARS = {name: name for name in BYTES} | dict.fromkeys(("int16", "float16", "bfloat16"), "uint16")
-"""As the kernel reads one value: of 16 bits it gets the bits."""
+"""The type in which the kernel reads one value: 16-bit types are read as raw bits."""
 NHWC, NCHW = "nhwc", "nchw"
 STEPS = 15
-"""Thresholds of sixteen values."""
+"""Thresholds for 16 values."""
 BYTE_STEPS = 255
-"""Those of 256 values, behind which stand two numbers whose product is one over the scale."""
+"""Thresholds for 256 values; two numbers follow them whose product is one over the scale."""
 _MOST = (1 << 31) - 1 - THREADS
 ENTRY = "convert_kernel"
 
 
 @dataclass(frozen=True)
 class ConversionPlan:
-    """``kind`` pack: values of type ``element`` [N,H,W,C], in memory in the order ``axes``, to int4 words of ``form``;
-    unpack: such words to int8 values, or words of int32 sums to int32, [N,H,W,C]. Real values are compared with 15
-    thresholds, argument ``Prm``. Words of ``bits`` 8 hold int8 or, without a sign, uint8 values; of 255 thresholds a
-    real value is compared with the one that is nearest. Values are codes less ``zero``, of 8 bits then int16 or, where
-    they fit, int8. Raises InvalidInput, Unsupported."""
+    """``kind`` pack: values [N,H,W,C] of type ``element``, in memory in the order ``axes``, to int4 words of layout
+    ``form``; unpack: such words to int8 values, or words of int32 sums to int32, [N,H,W,C]. Real numbers are compared
+    with 15 thresholds, argument ``Prm``. With ``bits`` 8, words hold int8 or (if not ``signed``) uint8 values, and a
+    real number is compared only with the nearest of 255 thresholds. Values are codes minus ``zero``; with 8 bits they
+    are then int16 or, if they fit, int8. Raises InvalidInput, Unsupported."""
 
     kind: str
     form: str
@@ -68,61 +68,61 @@ class ConversionPlan:
 
     @property
     def least_code(self) -> int:
-        """The least of the numbers that words hold."""
+        """The smallest number that words can hold."""
         return -(1 << self.bits - 1) if self.signed else 0
 
     @cached_property
     def words(self) -> WordForm:
-        """Where the words lie."""
+        """Index map of the words."""
         return word_form(self.form, self.shape, self.bits)
 
     @property
     def word_values(self) -> int:
-        """Values of a word: eight of four bits, four of eight."""
+        """Values per word: eight of four bits, four of eight."""
         return WORD_BITS // self.bits
 
     @property
     def values(self) -> int:
-        """How many there are, without filling ones."""
+        """Number of values, without padding."""
         return prod(self.shape)
 
     @property
     def strides(self) -> Shape:
-        """Values from one image, row, column and channel to the next."""
+        """Distances, in values, between neighbouring images, rows, columns and channels."""
         _, h, w, c = self.shape
         return Shape(h * w * c, w * c, c, 1) if self.axes == NHWC else Shape(c * h * w, w, 1, h * w)
 
     @property
     def together(self) -> bool:
-        """Whether a word's channels are moved at once: they lie together, and so do those of every pixel."""
+        """Whether a word's channels are moved in one access: they are contiguous in every pixel."""
         return self.axes == NHWC and not isinstance(self.words, StripsForm) and self.shape.c % self.word_values == 0
 
     @property
     def group_bytes(self) -> int:
-        """Bytes of a word's values, outside."""
+        """Bytes of a word's values in the caller's array."""
         return self.word_values * BYTES[self.element]
 
     @property
     def alignment(self) -> int:
-        """What the address of the values must be a multiple of, in bytes."""
+        """Required alignment of the values' address in bytes."""
         return min(16, self.group_bytes) if self.together else BYTES[self.element]
 
     @property
     def work(self) -> int:
-        """Threads with something to do: one for each word, of outputs one for each word's channels of a pixel."""
+        """Number of threads with work: one per word when packing, one per word's channels of a pixel when unpacking."""
         s = self.shape
         return self.words.words if self.kind == PACK else s.n * s.h * s.w * ceil_div(s.c, self.word_values)
 
     @property
     def value_argument(self) -> tuple[str, int]:
-        """Type and number of what the kernel reads or writes values as: words where eight channels lie together."""
+        """Type and number of elements as the kernel reads or writes values: words if eight channels are contiguous."""
         if self.together:
             return "uint32", self.values * BYTES[self.element] // 4
         return _SCALARS[self.element], self.values
 
     @property
     def parameters(self) -> int:
-        """Numbers of the argument ``Prm``, which real values need."""
+        """Elements of the argument ``Prm``, used for real numbers."""
         return STEPS + 1 if self.bits == 4 else BYTE_STEPS + 2
 
     @cached_property

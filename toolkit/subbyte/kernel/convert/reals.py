@@ -1,7 +1,7 @@
-"""Real values on their way to words: loaded, read as binary32, and rounded to one of 256 values.
+"""Real numbers to words: loaded, widened to float32 and rounded to one of 256 values.
 
-A byte has 255 thresholds, too many to compare with all. So the quotient says where to look, computed in binary32, which
-is off by less than a hundredth; the one threshold there decides, and the result is as exact as with all of them.
+A byte has 255 thresholds, too many to compare with all of them. Instead the quotient, computed in float32 with an error
+below 0.01, selects one threshold, whose comparison decides: the result is as exact as comparing with all.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from subbyte.tirx.emit import bind, every, registers, when
 
 _HALF_EXPONENT = 0x7C00
 _SCALE_HALF = 2.0**112
-"""What the bits of a binary16 number, read as those of a binary32 one, are too small by: the exponents' biases are 15
-and 127. The product is exact, of denormal numbers too."""
+"""Factor by which a float16's bits read as a float32 are too small: the exponent biases are 15
+and 127. The product is exact, for denormals too."""
 
 
 def quantize_bytes(plan: ConversionPlan, buffers: Mapping[str, Any]) -> None:
-    """Quantize four real values into one word of int8; values beyond the tensor are 0."""
+    """Quantize four real numbers into one word of int8; positions outside the tensor are 0."""
     index, s = thread_of(plan), plan.shape
     with when(plan.work % THREADS == 0 or index < plan.work):
         place = named_place(plan.words.at(index, plan.axes != "nhwc"))
@@ -45,14 +45,14 @@ def quantize_bytes(plan: ConversionPlan, buffers: Mapping[str, Any]) -> None:
 
 
 def _put(plan: ConversionPlan, word: Any, j: int, bits: Any, parameters: Any) -> None:
-    """Value ``j`` of a word, from the bits of a real number."""
+    """Store value ``j`` of a word, from the bits of a real number."""
     code_least = plan.least_code
     least = code_least - plan.zero
     real, quotient = registers("real", 1, "float32"), registers("quotient", 1, "float32")
     T.buffer_store(real, real_of(plan, bits), [0])
     T.buffer_store(quotient, real[0] * parameters[BYTE_STEPS] * parameters[BYTE_STEPS + 1], [0])
     low, high = T.float32(least), T.float32(least + BYTE_STEPS - 1)
-    # What is no number is not above the least value, and becomes it.
+    # NaN is not above any threshold and becomes the smallest value.
     T.buffer_store(quotient, T.Select(quotient[0] > low, quotient[0], low), [0])
     T.buffer_store(quotient, T.Select(quotient[0] < high, quotient[0], high), [0])
     below = bind("below", T.cast(quotient[0] - low, "int32"))
@@ -61,7 +61,7 @@ def _put(plan: ConversionPlan, word: Any, j: int, bits: Any, parameters: Any) ->
 
 
 def loaded_together(plan: ConversionPlan, values: Any, place: Place) -> Any:
-    """The neighbouring channels of a word, by loads of up to 16 bytes."""
+    """The neighbouring channels of a word, loaded with accesses of up to 16 bytes."""
     count = plan.group_bytes // 4
     raw, first = registers("raw", count), bind("first", offset_of(plan, place) // plan.word_values * count)
     if count == 2:
@@ -73,7 +73,7 @@ def loaded_together(plan: ConversionPlan, values: Any, place: Place) -> Any:
 
 
 def element(plan: ConversionPlan, raw: Any, j: int) -> Any:
-    """Value ``j`` of the words that were loaded: a sign-extended integer, or the bits of a real number."""
+    """Value ``j`` of the loaded words: a sign-extended integer, or the bits of a real number."""
     if plan.element == "int8":
         return extended(plan, raw, j)
     if plan.element == "float32":
@@ -82,18 +82,18 @@ def element(plan: ConversionPlan, raw: Any, j: int) -> Any:
 
 
 def bits_of(plan: ConversionPlan, value: Any) -> Any:
-    """The bits of a real number that was read alone."""
+    """The bits of a real number that was loaded on its own."""
     return T.reinterpret("uint32", value) if plan.element == "float32" else T.cast(value, "uint32")
 
 
 def real_of(plan: ConversionPlan, bits: Any) -> Any:
-    """The number that bits stand for, as binary32. No conversion rounds."""
+    """The float32 number with the value that the bits stand for. No conversion rounds."""
     if plan.element == "float32":
         return T.reinterpret("float32", bits)
     if plan.element == "bfloat16":
         return T.reinterpret("float32", bits << T.uint32(16))
     wide = T.reinterpret("float32", (bits & T.uint32(0x7FFF)) << T.uint32(13)) * T.float32(_SCALE_HALF)
-    special = T.uint32(0x7F800000) | ((bits & T.uint32(0x3FF)) << T.uint32(13))  # infinity, and what is no number
+    special = T.uint32(0x7F800000) | ((bits & T.uint32(0x3FF)) << T.uint32(13))  # infinity and NaN
     magnitude = T.Select((bits & T.uint32(_HALF_EXPONENT)) == T.uint32(_HALF_EXPONENT), special,
                          T.reinterpret("uint32", wide))  # fmt: skip
     return T.reinterpret("float32", magnitude | ((bits & T.uint32(0x8000)) << T.uint32(16)))

@@ -1,4 +1,4 @@
-"""Pooling kernels: packed int4 words in and out, between the layers of a chain or alone.
+"""Pooling kernels: packed words in and out, between the layers of a chain or alone.
 
 They have a plan, a TIRx emitter and cached machine code like every kernel, but no family: there is one of each, with
 nothing to tune.

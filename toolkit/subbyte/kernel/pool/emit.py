@@ -1,7 +1,7 @@
-"""The TIRx function of a pooling kernel: one thread for each word of the output, its values side by side.
+"""The TIRx function of a pooling kernel: one thread per output word, processing its values in parallel.
 
-Values are taken as codes 0..15 or 0..255 (signed ones: half of that more than they are), so that neither maxima nor
-sums have signs. Pixels of the padding have the code of 0, which is the zero point where there is one.
+Values are treated as codes 0..15 or 0..255 (signed ones are raised by half that range), so that maxima and
+sums are unsigned. Padding pixels hold the code of 0, which is the zero point if there is one.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from subbyte.tirx.function import named_function
 from subbyte.workload.operand import WORD_BITS
 
 _UNROLLED = 25
-"""Pixels of a window up to which the loops over it are unrolled."""
+"""Windows with at most this many pixels have their loops unrolled."""
 
 
 def _repeated(value: int, bits: int) -> Any:
-    """A word that holds a value in each of its places of so many bits."""
+    """A word with a value repeated in each field of this many bits."""
     return T.uint32(sum(value << place for place in range(0, WORD_BITS, bits)))
 
 
@@ -51,7 +51,7 @@ def _pool(plan: PoolPlan, buffers: Mapping[str, Any]) -> None:
 
 
 def _signed(plan: PoolPlan, word: Any) -> Any:
-    """A word with its values' upper bits turned round, where they have a sign: from signed to unsigned, and back."""
+    """A word with the top bit of each value flipped if values are signed: converts signed to unsigned, and back."""
     return word ^ _repeated(1 << plan.bits - 1, plan.bits) if plan.signed else word
 
 
@@ -74,17 +74,17 @@ def _over_the_window(plan: PoolPlan, words: Any, place: tuple[Any, Any, Any, Any
 
 
 def _take(plan: PoolPlan, found: Any, odd: int, half: Any) -> None:
-    """Every second value of a word more, each with as much room as two have."""
+    """Take every second value of one more word, each in a field of double width."""
     width = 2 * plan.bits
     if plan.averages:
         for j in range(odd, plan.word_values, 2):
             register, shift = _sum_of(plan, j)
-            if not shift:  # others of the same register come with this one
+            if not shift:  # the other values of the same register come with this one
                 room = WORD_BITS if plan.apart else 16
                 T.buffer_store(found, found[register] + _at(half, j // 2 * width, (1 << plan.bits) - 1, room),
                                [register])  # fmt: skip
         return
-    # 2^bits more than one minus the other: the bit above a value says which is larger, and none borrows from the next.
+    # 2^bits plus one minus the other: the bit above a value tells which is larger, and no value borrows from the next.
     above = _repeated(1 << plan.bits, width)
     larger = bind("larger", ((found[odd] | above) - half) & above)
     keep = bind("keep", larger - (larger >> T.uint32(plan.bits)))
@@ -92,7 +92,7 @@ def _take(plan: PoolPlan, found: Any, odd: int, half: Any) -> None:
 
 
 def _at(word: Any, shift: int, mask: int, room: int) -> Any:
-    """The value at a place, and those that lie multiples of ``room`` bits above it."""
+    """The value at a bit position, and those at multiples of ``room`` bits above it."""
     moved = word >> T.uint32(shift) if shift else word
     if room == WORD_BITS:
         return moved & T.uint32(mask)
@@ -100,7 +100,7 @@ def _at(word: Any, shift: int, mask: int, room: int) -> Any:
 
 
 def _sum_of(plan: PoolPlan, j: int) -> tuple[int, int]:
-    """Where the sum of value ``j`` of a word is: the register, and the bit that it begins at."""
+    """Where the sum of value ``j`` of a word is: the register, and its first bit."""
     if plan.apart:
         return j, 0
     width = 2 * plan.bits
@@ -124,7 +124,7 @@ def _averages(plan: PoolPlan, found: Any, row: Any, col: Any) -> Any:
         if plan.over[1]:
             wide = T.min(wide, T.int32(wl.w + wl.pad) - col)
         divisor = bind("divisor", T.reinterpret("uint32", high * wide)) if any(plan.over) else T.uint32(rows * columns)
-    # Pixels of the padding that count, divisor less count, have the code of 0; a half is added for rounding.
+    # Counted padding pixels (divisor minus count) hold the code of 0; a half is added for rounding.
     zero = 2 * plan.zero
     rest = bind("rest", divisor * T.uint32(zero + 1) - count * T.uint32(zero) if zero else divisor)
     packed = registers("packed", 1)

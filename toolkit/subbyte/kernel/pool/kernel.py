@@ -1,4 +1,4 @@
-"""Pooling by its window, and its kernel for tensors of one size."""
+"""Pooling windows, and pooling kernels for tensors of one size."""
 
 from __future__ import annotations
 
@@ -30,17 +30,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pooling:
-    """Pooling of int4, uint4, int8 or uint8 values, with or without a zero point, exactly: ``kind`` is ``max`` or
+    """Exact pooling of int4, uint4, int8 or uint8 values, with or without a zero point: ``kind`` is ``max`` or
     ``average``.
 
-    ``window``: pixels of a window, one number or (rows, columns); ``stride``: pixels from one to the next (default: a
-    square window's size), ``padding``: pixels beyond each border, at most half a window. Maxima take no pixel from
-    beyond the border; averages take 0, which counts as a pixel unless ``count_padding`` is False. They are rounded to
-    the nearest, halves up: ``floor(sum / pixels + 1/2)``. Windows that do not fit whole are left out, unless
-    ``ceil_mode`` lets the last ones hang over the padding, as in PyTorch: pixels beyond it never count, and no window
-    begins in the padding at the end. ``Pooling.over(height, width)`` averages a whole map.
+    ``window``: window size in pixels, one number or (rows, columns); ``stride``: pixels from one window to the next
+    (default: the size of a square window); ``padding``: pixels added on each side, at most half a window. Maxima ignore
+    padding; averages take it as 0, which counts as a pixel unless ``count_padding`` is False. They are rounded to
+    nearest, halves up: ``floor(sum / pixels + 1/2)``. Incomplete windows at the end are dropped, unless ``ceil_mode``
+    lets the last ones extend beyond the padding, as in PyTorch: pixels beyond it never count, and no window starts in
+    the padding at the end. ``Pooling.over(height, width)`` averages a whole map.
 
-    A step of :class:`subbyte.Chain`; :meth:`kernel` makes one for a tensor alone. Raises InvalidInput.
+    A step of :class:`subbyte.Chain`; :meth:`kernel` builds one for a single tensor. Raises InvalidInput for windows,
+    strides or paddings that are not possible.
     """
 
     kind: str
@@ -69,7 +70,7 @@ class Pooling:
     @classmethod
     @checked
     def over(cls, height: int, width: int, kind: str = "average") -> Pooling:
-        """One value for each channel of a map: global pooling."""
+        """Global pooling: one value for each channel of a map."""
         return cls(kind, (height, width), 1)
 
     @property
@@ -82,7 +83,7 @@ class Pooling:
 
     @property
     def key(self) -> str:
-        """In one word: ``max3x3u2p1``."""
+        """A short name: ``max3x3u2p1``."""
         rows, columns = self.size
         padded = f"p{self.padding}" + ("" if self.count_padding else "only") if self.padding else ""
         return f"{self.kind}{rows}x{columns}u{self.stride}{padded}{'ceil' if self.ceil_mode else ''}"
@@ -93,7 +94,7 @@ class Pooling:
         layout: str = "nhwcnc",
     ) -> PoolKernel:  # fmt: skip
         """The kernel for a tensor [N,H,W,C] of values of a type (``int4``, ``uint4``, ``int8``, ``uint8``, or one with
-        a zero point: ``offset8-z37`` has codes 0..255 less 37), whose words lie in ``layout`` before and after. Raises
+        a zero point: ``offset8-z37`` has codes 0..255 minus 37), with input and output words in ``layout``. Raises
         InvalidInput, Unsupported."""
         if len(shape) != 4:
             raise InvalidInput(f"shape {shown(shape)}: expected four sizes, [N,H,W,C]")
@@ -109,7 +110,7 @@ class Pooling:
         return _kernel(self, sizes, layout, known_arch(arch).name)
 
     def _over(self, height: Any, width: Any) -> tuple[int, int]:
-        """Rows and columns of a map's last windows that hang over its padding."""
+        """Rows and columns by which a map's last windows extend beyond its padding."""
         if not self.ceil_mode:
             return 0, 0
         assert self.stride is not None
@@ -122,7 +123,7 @@ class Pooling:
 
 @dataclass(frozen=True)
 class PoolKernel:
-    """A pooling kernel, ready to run alone (:meth:`run`, :meth:`on_device`) or as a step of a chain. ``workload`` says
+    """A pooling kernel, ready to run alone (:meth:`run`, :meth:`on_device`) or as a step of a chain. ``workload`` holds
     sizes and types: it has as many filters as channels, and no weights."""
 
     pooling: Pooling
@@ -145,22 +146,22 @@ class PoolKernel:
 
     @property
     def key(self) -> str:
-        """What it does, in one word: ``max3x3u2p1``."""
+        """A short name: ``max3x3u2p1``."""
         return self.pooling.key
 
     @property
     def output(self) -> str:
-        """Name of the type of its values."""
+        """The name of the output type."""
         return self.workload.precision.output.name
 
     @property
     def fusion(self) -> Fusion:
-        """What is done beside pooling: nothing."""
+        """Nothing is fused into pooling."""
         return NOTHING
 
     @cached_property
     def cuda(self) -> str:
-        """The generated CUDA C++ text. Raises MissingDependency where it is not cached and TVM is not there."""
+        """The generated CUDA C++ text. Raises MissingDependency if it is not cached and TVM is not installed."""
 
         def emitted() -> Any:
             from subbyte.kernel.pool.emit import pool_kernel
@@ -180,18 +181,18 @@ class PoolKernel:
         return next(one for one in self.launch.arguments if one.name == name)
 
     def unpack(self, words: NDArray[np.generic]) -> NDArray[np.integer]:
-        """Words of the output as values [N,P,Q,C]."""
+        """Output words as values [N,P,Q,C]."""
         return operands.output_values(self.argument("Out"), self.workload, words)
 
     def run(self, x: NDArray[np.integer], device: str = "auto") -> NDArray[np.integer]:
-        """Pool ``x`` [N,H,W,C], int8 values of the type, of the host, every value looked at. ``device`` as for
+        """Pool ``x`` [N,H,W,C], int8 values of the type on the host, each of which is checked. ``device`` as for
         :meth:`Kernel.run`. Raises InvalidInput, MissingDependency."""
         words = operands.activation_words(self.argument("A"), self.workload, np.asarray(x))
         place = resolve_device(device, self.arch)
         return self.unpack(run_outputs(self, {"A": words}, place)["Out"])
 
     def on_device(self, device: str = "cuda:0") -> DeviceLayer:
-        """The kernel on a device, to be called with arrays that lie there, as :meth:`Kernel.on_device`."""
+        """The kernel on a device, to be called with arrays on it, as :meth:`Kernel.on_device`."""
         from subbyte.kernel.device_layer import Link
         from subbyte.kernel.placed import placed
 

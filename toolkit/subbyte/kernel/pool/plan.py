@@ -1,4 +1,4 @@
-"""What a pooling kernel does: the window, the tensors, and its launch."""
+"""The plan of a pooling kernel: window, tensors and launch."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ THREADS = 128
 ENTRY = "pool_kernel"
 FORMS = ("nhwcnc", "nhwc")
 POOLED = "int4, uint4, int8 and uint8, and these with a zero point, such as offset8-z37"
-"""Types of values that kernels pool, in words."""
+"""Types of values that kernels can pool, in words."""
 LARGEST_WINDOW = 4096
-"""Pixels of a window: sums of values 0..15 fit 16 bits, and twice those of values 0..255 fit 32."""
+"""Most pixels in a window: sums of values 0..15 then fit 16 bits, and twice the sums of values 0..255 fit 32."""
 _MOST = (1 << 31) - 1 - THREADS
 
 
 def pools(operand: Operand) -> bool:
-    """Whether kernels pool values of a type: codes of 4 or 8 bits that grow with the value."""
+    """Whether kernels can pool values of a type: codes of 4 or 8 bits that grow with the value."""
     return operand.bits in (4, 8) and operand.encoding in WHOLE
 
 
 @dataclass(frozen=True)
 class PoolPlan:
-    """Everything about one pooling kernel that is known before its code is generated.
+    """Everything about a pooling kernel that is known before its code is generated.
 
     ``kind`` is ``max`` or ``average``. ``workload`` gives sizes, stride, padding and type, with as many filters as
-    channels; its kernel is the window. ``over``: rows and columns by which the last windows hang over the padding when
-    the number of windows is rounded up. Input and output words have the same ``form``. Raises InvalidInput,
-    Unsupported."""
+    channels; its kernel is the window. ``over``: rows and columns by which the last windows extend beyond the padding
+    when the number of windows is rounded up. Input and output words have the same layout, ``form``. Raises
+    InvalidInput, Unsupported."""
 
     kind: str
     workload: ConvWorkload
@@ -67,39 +67,39 @@ class PoolPlan:
 
     @property
     def bits(self) -> int:
-        """Of a value: 4 or 8."""
+        """Bits of a value: 4 or 8."""
         return self.workload.precision.activations.bits
 
     @property
     def word_values(self) -> int:
-        """Values of a word."""
+        """Values per word."""
         return WORD_BITS // self.bits
 
     @property
     def signed(self) -> bool:
-        """Whether codes have a sign."""
+        """Whether codes are signed."""
         return self.workload.precision.activations.encoding == SIGNED
 
     @property
     def zero(self) -> int:
-        """The code of 0, of signed codes half of all more: as kernels take codes, 0..15 or 0..255."""
+        """The code of 0 as kernels treat codes, 0..15 or 0..255: signed codes are raised by half that range."""
         return (self.workload.precision.activations.zero_point or 0) + (1 << self.bits - 1) * self.signed
 
     @property
     def apart(self) -> bool:
-        """Of averages: whether each value's sum has a register of its own, because two of 16 bits would not hold it."""
+        """Whether averages need a register for each value's sum, because a sum may not fit 16 bits."""
         rows, columns = self.window
         return rows * columns * ((1 << self.bits) - 1) >= 1 << 16
 
     @cached_property
     def reads(self) -> BlockedForm:
-        """Where the words of the input lie."""
+        """Index map of the input words."""
         wl = self.workload
         return BlockedForm(Shape(wl.n, wl.h, wl.w, wl.c), self.form == "nhwcnc", self.word_values)
 
     @cached_property
     def writes(self) -> BlockedForm:
-        """Where the words of the output lie."""
+        """Index map of the output words."""
         wl = self.workload
         return BlockedForm(Shape(wl.n, wl.p, wl.q, wl.c), self.form == "nhwcnc", self.word_values)
 
@@ -110,12 +110,12 @@ class PoolPlan:
 
     @property
     def touches_border(self) -> bool:
-        """Whether a window may reach beyond the border."""
+        """Whether a window may extend outside the image."""
         return self.workload.pad > 0 or any(self.over)
 
     @property
     def work(self) -> int:
-        """Threads with something to do: one for each word of the output."""
+        """Number of threads with work: one per output word."""
         return self.writes.words
 
     @cached_property

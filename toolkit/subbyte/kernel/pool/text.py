@@ -1,4 +1,4 @@
-"""A pooling kernel as a text, and back: how graphs that are kept name it."""
+"""A pooling kernel as a text, and back: the name by which stored graphs refer to it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from subbyte.kernel.pool.kernel import Pooling, PoolKernel
 
 _SEPARATOR = " "
 _COUNTS, _CEIL = 1, 2
-"""Bits of the number that says what of padding counts, and whether the last windows hang over it."""
+"""Bits of the number that says whether padding counts, and whether the last windows extend beyond it."""
 
 
 def pool_kernel_text(kernel: PoolKernel) -> str:
@@ -22,7 +22,7 @@ def pool_kernel_text(kernel: PoolKernel) -> str:
 
 @lru_cache(maxsize=512)
 def pool_kernel_of(text: str) -> PoolKernel:
-    """The kernel that a text names. Raises InvalidInput, Unsupported."""
+    """The kernel described by a text. Raises InvalidInput, Unsupported."""
     parts = text.split(_SEPARATOR)
     try:
         kind, *numbers, operand, form, arch = parts

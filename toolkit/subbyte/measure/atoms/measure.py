@@ -18,13 +18,13 @@ from subbyte.gpu.timing import Timing, TimingProtocol, command_line, time_launch
 
 SCHEMA = 1
 PROTOCOL = TimingProtocol(launches=2, warmup_ms=3, min_total_ms=20, repeats=7, cold=False)
-"""As kernels are timed: short, so that a power limit does not lower the clocks half-way."""
+"""Kernels' timing protocol, but short, so that a power limit does not lower the clocks half-way."""
 _LAUNCH_PROTOCOL = TimingProtocol(launches=200, warmup_ms=3, min_total_ms=20, repeats=7, cold=False)
 _FIRST_TURNS, _TARGET_MICROSECONDS = 256, 1000.0
 _COPY_BYTES, _COPY_PATTERN, _COPIES = 2 << 30, 1 << 26, 4
 _STREAM_LAUNCHES = 400
 Build = Callable[[str, str], bytes]
-"""From CUDA text and architecture to a cubin."""
+"""Maps CUDA text and architecture to a cubin."""
 
 
 def _nvrtc(text: str, arch: str) -> bytes:
@@ -37,8 +37,8 @@ def measure_atoms(
     device: CudaDevice, build: Build = _nvrtc, say: Callable[[str], None] = lambda _: None, seed: int = 0,
     only: str = "",
 ) -> dict[str, Any]:  # fmt: skip
-    """The record of all measured peaks of a GPU: plain data, ready for JSON. ``only``: of instructions whose name has
-    this text.
+    """The record of all measured peaks of a GPU: plain data, ready for JSON. ``only`` restricts it to instructions
+    whose names contain this text.
 
     ``atoms`` has one row per instruction with its 10^12 operations per second (two per multiply-accumulate), ``copy``
     the bytes read plus written, in 10^12 per second, ``launch`` the microseconds of an empty kernel. Raises
@@ -79,7 +79,7 @@ def _measured(timing: Timing) -> dict[str, Any]:
 
 
 def _measure(case: Case, device: CudaDevice, cubin: bytes, telemetry: Telemetry, seed: int) -> dict[str, Any]:
-    """The row of one instruction: of the numbers of blocks that were tried, the one with which it is fastest."""
+    """The row of one instruction, with the number of blocks at which it is fastest."""
     tried = [_measure_with(case, per_sm, device, cubin, telemetry, seed) for per_sm in case.blocks_per_sm]
     best = max(tried, key=lambda row: float(row["tops"]))
     return {**best, "tried": {str(row["blocks_per_sm"]): row["tops"] for row in tried}}
@@ -119,7 +119,7 @@ def _measure_with(
 
 
 def _copy(device: CudaDevice, telemetry: Telemetry) -> dict[str, Any]:
-    """A copy between two buffers much larger than the L2, one after the other in a stream."""
+    """A copy between two buffers much larger than the L2, repeated in one stream."""
     size = min(_COPY_BYTES, device.info.memory_bytes // 8 // _COPY_PATTERN * _COPY_PATTERN)
     source, target = device.alloc(size), device.alloc(size)
     pattern = device.upload(np.random.default_rng(1).integers(0, 2**32, min(size, _COPY_PATTERN) // 4, np.uint32))
@@ -152,7 +152,7 @@ def _copy(device: CudaDevice, telemetry: Telemetry) -> dict[str, Any]:
 
 
 def _launch(device: CudaDevice, cubin: bytes, telemetry: Telemetry) -> dict[str, Any]:
-    """An empty kernel: as a node of a graph, and launched one by one into a stream by this process."""
+    """An empty kernel: as a node of a graph, and launched one at a time into a stream by this process."""
     function = device.load(cubin, "atom_kernel")
     launch, handle, stream = device.api.cuLaunchKernel, function._handle, device.stream
 

@@ -1,4 +1,4 @@
-"""The programs that measure instructions, to read like kernels: CUDA text, PTX, machine code and what it takes."""
+"""The programs that measure instructions, readable like kernels: CUDA text, PTX, machine code and resources."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from subbyte.kernel.resources import Resources, read_resources
 
 @dataclass(frozen=True)
 class AtomKernel(Kernel):
-    """One instruction in a loop, as ``subbyte bench atoms`` times it. It can be read, and computes no convolution."""
+    """One instruction in a loop, as ``subbyte bench atoms`` times it. It can be read, but computes no convolution."""
 
     text: str = ""
     has_tir = False
@@ -31,7 +31,7 @@ class AtomKernel(Kernel):
 
     @cached_property
     def tir(self) -> str:
-        """There is none. Raises Unsupported."""
+        """Not available. Raises Unsupported."""
         raise Unsupported("the program of an instruction begins at its CUDA text")
 
     @cached_property
@@ -52,7 +52,7 @@ class AtomKernel(Kernel):
 def atom_kernel(name: str, arch: Arch | str = "sm_90a") -> AtomKernel:
     """The program of one instruction, by the name that ``subbyte bench atoms`` prints; no GPU is needed.
 
-    Raises InvalidInput for an unknown name, and for an architecture without the instruction.
+    Raises InvalidInput for an unknown name and for an architecture without the instruction.
     """
     target = arch if isinstance(arch, Arch) else arch_named(arch)
     every = {case.atom: case for case in cases()}

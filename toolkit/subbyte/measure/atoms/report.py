@@ -19,7 +19,7 @@ class DeviceShape(msgspec.Struct, frozen=True):
 
 
 class AtomShape(msgspec.Struct, frozen=True):
-    """One matrix instruction of a record."""
+    """One matrix instruction in a record."""
 
     atom: Name
     title: Name
@@ -31,7 +31,7 @@ class AtomShape(msgspec.Struct, frozen=True):
 
 
 class PeaksShape(msgspec.Struct, frozen=True):
-    """What of a record of measured peaks is printed."""
+    """The printed parts of a record of measured peaks."""
 
     device: DeviceShape
     date: Name
@@ -43,7 +43,7 @@ class PeaksShape(msgspec.Struct, frozen=True):
 
 
 def text_of(record: Mapping[str, Any]) -> str:
-    """A table of the instructions with their TOPS, then copy and launch; lines a person reads."""
+    """A table of the instructions with their TOPS, then copy and launch, as lines for a terminal."""
     device = record["device"]
     lines = [f"{device['name']} ({device['arch']}, {device['sms']} multiprocessors), {record['date']}", ""]
     rows = [("instruction", "", "runs", "TOPS", "spread", "MHz")]

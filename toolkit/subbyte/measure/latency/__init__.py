@@ -1,5 +1,5 @@
-"""What a tile costs to load and to store by the distance of its rows, and one-bit products one behind the other, by the
-clock of a multiprocessor: the measurements that TCBNN (arXiv 2006.16578) begins with."""
+"""The cost of loading and storing a tile as a function of its row distance, and of back-to-back one-bit products, in
+clock cycles of a multiprocessor: the measurements with which TCBNN (arXiv 2006.16578) begins."""
 
 from __future__ import annotations
 

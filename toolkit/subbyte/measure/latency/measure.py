@@ -30,12 +30,12 @@ from subbyte.workload.operand import WORD_BITS
 SCHEMA = 1
 TURNS = 1024
 LOADED = tuple(range(4, 33, 4))
-"""Words from row to row of a tile of bits: TCBNN's 128 to 1,024 bits in steps of 128."""
+"""Row distances, in words, of a tile of bits: TCBNN's 128 to 1,024 bits in steps of 128."""
 SAVED = tuple(range(8, 1025, 8))
-"""Words from row to row of a tile of sums: TCBNN's 8 to 1,024 in steps of 8."""
+"""Row distances, in words, of a tile of sums: TCBNN's 8 to 1,024 in steps of 8."""
 _WARP = np.arange(32)
 Build = Callable[[str, str], bytes]
-"""From CUDA text and architecture to a cubin."""
+"""Maps CUDA text and architecture to a cubin."""
 
 
 def _nvrtc(text: str, arch: str) -> bytes:
@@ -45,11 +45,12 @@ def _nvrtc(text: str, arch: str) -> bytes:
 def measure_strides(
     device: CudaDevice, build: Build = _nvrtc, say: Callable[[str], None] = lambda _: None
 ) -> dict[str, Any]:
-    """The record of loads, stores and chains of a GPU: plain data, ready for JSON.
+    """The record of loads, stores and chains on a GPU: plain data, ready for JSON.
 
-    ``loads`` and ``stores`` have a row for each space and distance, with the cycles of one access of a warp beside what
-    the model counts; ``chains`` one for each instruction and length, with the cycles of a group. Raises WrongResult
-    where a program did not move, or add up, what it should; BuildFailed, MissingDependency without NVRTC, CudaError.
+    ``loads`` and ``stores`` have a row for each memory space and distance, with the cycles of one access of a warp and
+    the model's count; ``chains`` has one for each instruction and length, with the cycles of a group. Raises
+    WrongResult if a program did not move, or add up, what it should; BuildFailed, MissingDependency without NVRTC,
+    CudaError.
     """
     telemetry = Telemetry(device.info.bus_id)
     arch = device.info.arch
@@ -105,7 +106,7 @@ def _shared(space: str) -> int:
 
 
 def _model(space: str, places: NDArray[np.int64], words: int) -> dict[str, int]:
-    """What an access at these words costs in wavefronts, or touches."""
+    """The modelled cost of an access to these words, in wavefronts, or in sectors and lines touched."""
     addresses = [WORD * int(place) for place in places]
     if space == "shared":
         return {"wavefronts": bank_conflicts(addresses, WORD * words).wavefronts}

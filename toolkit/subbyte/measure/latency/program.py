@@ -1,4 +1,4 @@
-"""A text of :mod:`subbyte.device.latency_texts` on a GPU: cycles, and the words of its threads."""
+"""A text of :mod:`subbyte.device.latency_texts` on a GPU: cycles, and the words that its threads write."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _WRAP = 1 << 32
 
 @dataclass(frozen=True)
 class Cycles:
-    """Cycles of one turn of the loop: the median of ``samples``, launches of a single block."""
+    """Cycles of one loop iteration: the median of ``samples``, which are launches of a single block."""
 
     samples: tuple[float, ...]
 
     @property
     def median(self) -> float:
-        """The middle one."""
+        """The median of the samples."""
         return median(self.samples)
 
 
@@ -41,7 +41,7 @@ class TimedProgram:
         self._in, self._out = device.alloc(4 * IN_WORDS), device.alloc(4 * (HEAD_WORDS + threads + TILE_WORDS))
 
     def run(self, turns: int, distance: int = 0) -> tuple[float, NDArray[np.uint32]]:
-        """Cycles of a turn, and ``Out_ptr`` behind the clocks. Raises CudaError, DeviceHang."""
+        """Cycles per iteration, and the contents of ``Out_ptr`` after the clocks. Raises CudaError, DeviceHang."""
         head = np.zeros(HEAD_WORDS, np.uint32)
         head[:2] = turns, distance
         self._in.upload(np.concatenate([head, self.data]))
@@ -50,16 +50,16 @@ class TimedProgram:
         self.device.synchronize()
         words = self._out.download((self._out.nbytes // 4,), np.uint32)
         clocks = words[: 2 * max(1, self.threads // 128)].astype(np.int64).reshape(-1, 2)
-        first = clocks[0, 0]  # the counter's 32 bits wrap; all of a block's are close to each other
+        first = clocks[0, 0]  # the 32-bit counter wraps; all values of a block are close to each other
         since = (clocks - first + _WRAP // 2) % _WRAP - _WRAP // 2
         return float(since[:, 1].max() - since[:, 0].min()) / turns, words[HEAD_WORDS:]
 
     def cycles(self, turns: int, distance: int = 0, launches: int = 5) -> Cycles:
-        """Of several launches, the first of which, with cold caches, is left out."""
+        """Cycles over several launches, without the first, which has cold caches."""
         return Cycles(tuple(self.run(turns, distance)[0] for _ in range(launches + 1))[1:])
 
     def close(self) -> None:
-        """Free it."""
+        """Free the program."""
         for buffer in (self._in, self._out):
             buffer.free()
         self._function.unload()

@@ -42,7 +42,7 @@ class ChainShape(msgspec.Struct, frozen=True):
 
 
 class StridesShape(msgspec.Struct, frozen=True):
-    """What of a record is printed."""
+    """The printed parts of a record."""
 
     device: DeviceShape
     date: Name
@@ -55,7 +55,7 @@ class StridesShape(msgspec.Struct, frozen=True):
 
 
 def text_of(record: Mapping[str, Any]) -> str:
-    """Cycles of a load and of a store by the distance of rows, each beside the model, then groups of products."""
+    """Cycles of a load and of a store by row distance, each with the model's count, then groups of products."""
     device = record["device"]
     parts = [f"{device['name']} ({device['arch']}, {device['sms']} multiprocessors), {record['date']}"]
     parts += ["", "cycles of a load of 8 rows x 128 bits, each after the one before; ldm in bits", ""]
@@ -78,7 +78,7 @@ def _accesses(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _summed(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Stores that the model tells apart: the median cycles of all distances with its numbers."""
+    """Stores grouped by the model's counts: each group has the median cycles over all its distances."""
     groups: dict[tuple[object, ...], list[Mapping[str, Any]]] = {}
     for row in rows:
         groups.setdefault((row["space"], *(row.get(one) for one in MODEL)), []).append(row)

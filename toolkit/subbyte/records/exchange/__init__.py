@@ -1,4 +1,4 @@
-"""Landscapes in the formats of others: Kernel Tuner's cache, T4, CSV and pandas, each in both directions."""
+"""Landscapes in other tools' formats: Kernel Tuner's cache, T4, CSV and pandas, each in both directions."""
 
 from subbyte.records.exchange.files import FORMATS, export_landscape, import_landscape, to_text
 from subbyte.records.exchange.kernel_tuner import from_kernel_tuner, restriction, to_kernel_tuner

@@ -1,4 +1,4 @@
-"""Files: which format one holds, reading and writing it, compressed or not."""
+"""Files: detecting a format, reading and writing it, compressed or not."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def import_landscape(
     statistic: str = "time",
     like: Landscape | None = None,
 ) -> Landscape:
-    """The landscape in a file of another format, ``.gz`` or not; ``auto`` tells the formats apart by their content.
+    """Import the landscape in a file of another format, ``.gz`` or not; ``auto`` detects the format from its content.
 
     ``kernel`` (default: the file's name) and ``device`` are for formats that do not name them. ``statistic`` is what
-    counts as a row's time: ``time``, what the file calls it, or ``median`` of its samples without the first. ``like``
-    (CSV): the landscape whose kernel, device and space the table shares. Raises InvalidInput for a missing file or an
-    unknown format, BrokenRecord for a damaged one.
+    counts as a row's time: ``time``, the value that the file calls so, or ``median`` of its samples without the first.
+    ``like`` (CSV): the landscape whose kernel, device and space the table shares. Raises InvalidInput for a missing
+    file or an unknown format, BrokenRecord for a damaged one.
     """
     if format not in ("auto", *FORMATS):
         raise InvalidInput(f"format {format!r}: {did_you_mean(format, ('auto', *FORMATS))}")
@@ -56,7 +56,7 @@ def import_landscape(
 
 
 def to_text(landscape: Landscape, format: str) -> str:  # noqa: A002
-    """The file's text in one of FORMATS. Raises InvalidInput."""
+    """A landscape as the text of a file in one of FORMATS. Raises InvalidInput."""
     a_landscape(landscape)
     if format not in FORMATS:
         raise InvalidInput(f"format {format!r}: {did_you_mean(format, FORMATS)}")
@@ -67,7 +67,7 @@ def to_text(landscape: Landscape, format: str) -> str:  # noqa: A002
 
 
 def export_landscape(landscape: Landscape, path: str | os.PathLike[str], format: str) -> Path:  # noqa: A002
-    """Write a file in one of FORMATS, compressed when its name ends in ``.gz``; its path. Raises InvalidInput."""
+    """Write a file in one of FORMATS, compressed if its name ends in ``.gz``; returns its path. Raises InvalidInput."""
     target = file_path(path, "file")
     content = to_text(landscape, format).encode()
     write_file(target, gzip.compress(content, mtime=0) if target.suffix == ".gz" else content)
@@ -96,7 +96,7 @@ def _recognized(text: str, source: str) -> str:
 
 
 def _json(text: str, source: str) -> Any:
-    """The parsed text. The last two brackets of a cache may be missing: Kernel Tuner adds them when it ends."""
+    """The parsed text. The last two brackets of a cache may be missing: Kernel Tuner only adds them when it ends."""
     try:
         return loose_document(text, source)
     except json.JSONDecodeError as error:

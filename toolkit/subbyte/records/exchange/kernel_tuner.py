@@ -1,7 +1,7 @@
 """Kernel Tuner's cache file, read and written. Times there are milliseconds, failures are names of error classes.
 
-Kernel Tuner's simulation mode runs on an exported file: give ``tune_kernel`` the ``kernel_name``, ``problem_size`` and
-``tune_params`` that stand in it, and :func:`restriction` for what the landscape does not hold.
+Kernel Tuner's simulation mode runs on an exported file: pass ``tune_kernel`` the ``kernel_name``, ``problem_size`` and
+``tune_params`` from the file, and :func:`restriction` to exclude what the landscape does not hold.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ERRORS = {
     "RuntimeFailedConfig": "crash",
     "ErrorConfig": "crash",
 }
-"""Kernel Tuner's names of failures, and ours."""
+"""Kernel Tuner's names for failures, and ours."""
 _OURS = {"refused": "InvalidConfig", "build": "CompilationFailedConfig"}
 _STEPS = {"compile_time": "build", "verification_time": "verify", "benchmark_time": "measure"}
 _REASONS = {
@@ -55,9 +55,9 @@ _REASONS = {
 
 
 def from_kernel_tuner(data: Any, source: str = "cache", statistic: str = "time") -> Landscape:
-    """The landscape of a parsed cache file. ``statistic``: ``time`` is the value Kernel Tuner itself searches by.
+    """The landscape in a parsed cache file. ``statistic``: ``time`` is the value by which Kernel Tuner itself searches.
 
-    Raises BrokenRecord naming the entry that is damaged.
+    Raises BrokenRecord naming the damaged entry.
     """
     shape: CacheShape = typed(data, CacheShape, f"{source}: not a Kernel Tuner cache")
     names = shape.tune_params_keys
@@ -78,7 +78,7 @@ def from_kernel_tuner(data: Any, source: str = "cache", statistic: str = "time")
 
 
 class CacheShape(msgspec.Struct, frozen=True):
-    """A cache file, without what its entries hold."""
+    """A cache file, without the contents of its entries."""
 
     tune_params_keys: list[Name]
     tune_params: dict[Name, Values]
@@ -114,10 +114,10 @@ def _row(key: str, entry: Any, names: Sequence[str], statistic: str, where: str,
 
 
 def to_kernel_tuner(landscape: Landscape) -> dict[str, Any]:
-    """The cache file of a landscape, ready for JSON.
+    """The cache file for a landscape, ready for JSON.
 
-    Under ``subbyte`` it also holds the landscape's header and what of each result has no counterpart (Kernel Tuner
-    passes that through), so that importing it gives the same landscape back.
+    Under ``subbyte`` it also holds the landscape's header and those parts of each result that have no counterpart
+    (Kernel Tuner passes them through), so that importing it returns the same landscape.
     """
     knobs = a_landscape(landscape).header["space"]["knobs"]
     device = str(landscape.device.get("name", "unknown"))
@@ -148,7 +148,8 @@ def _entry(index: int, result: Result) -> dict[str, Any]:
 
 
 def problem_size(workload: ConvWorkload | ForeignWorkload) -> list[Any]:
-    """What Kernel Tuner compares as the problem size: of a convolution [N, H, W, C, K, R, S, pad, stride, dilation]."""
+    """What Kernel Tuner compares as the problem size: for a convolution [N, H, W, C, K, R, S, pad, stride,
+    dilation]."""
     if isinstance(workload, ForeignWorkload):
         return list(workload.problem_size)
     names = ("n", "h", "w", "c", "k", "r", "s", "pad", "stride", "dilation")
@@ -166,7 +167,7 @@ def restriction(landscape: Landscape) -> Callable[[Mapping[str, Any]], bool]:
         weight *= len(choices)
 
     def recorded(values: Mapping[str, Any]) -> bool:
-        try:  # by table: Kernel Tuner asks for every combination, a million in some spaces
+        try:  # by table: Kernel Tuner asks about every combination, a million in some spaces
             return sum(table[type(values[name]) is bool, values[name]] for name, table in weights) in known
         except KeyError:
             return False
@@ -175,7 +176,7 @@ def restriction(landscape: Landscape) -> Callable[[Mapping[str, Any]], bool]:
 
 
 def _timestamp(landscape: Landscape) -> str:
-    """Kernel Tuner's form of the date the landscape was made."""
+    """The landscape's date in Kernel Tuner's format."""
     try:
         return str(datetime.fromisoformat(str(landscape.header["created"])))
     except ValueError:

@@ -1,6 +1,6 @@
-"""What every importer makes of its file: rows of knob values with a result each; and the landscape they make.
+"""What every importer turns its file into: rows of knob values with a result each, and the landscape made from them.
 
-A file that this package exported carries the landscape's own header and comes back as what it was; any other becomes
+A file exported by this package carries the landscape's own header and is restored unchanged; any other becomes
 a landscape of a foreign kernel.
 """
 
@@ -19,11 +19,11 @@ from subbyte.records.landscape_file import checked_header, entry_fields, make_he
 from subbyte.records.result import Failed, Measured, Result, is_time, result_from_dict
 
 OWN = "subbyte"
-"""Key under which exported files carry what is ours alone: the landscape's header, and parts of each result."""
+"""Key under which exported files keep what only we have: the landscape's header, and parts of each result."""
 UNKNOWN_DEVICE = "unknown"
 STATISTICS = ("time", "median")
-"""What counts as the time of an imported row: the value the file calls it, or the median of its samples without the
-first, which in Kernel Tuner's files is a warm-up launch."""
+"""What counts as the time of an imported row: the value that the file calls so, or the median of its samples without
+the first, which in Kernel Tuner's files is a warm-up launch."""
 _SENTINEL = 1e20
 _HUGE = 1e300
 
@@ -45,9 +45,9 @@ def foreign_landscape(
     source: str,
     knobs: Mapping[str, Sequence[Value]] | None = None,
 ) -> Landscape:
-    """A landscape of a kernel of somebody else. Without ``knobs`` the values are those that occur.
+    """A landscape of somebody else's kernel. Without ``knobs`` the values are those that occur.
 
-    A configuration that occurs again keeps its first result. Raises BrokenRecord when a row does not fit the knobs.
+    If a configuration occurs again, its first result counts. Raises BrokenRecord when a row does not fit the knobs.
     """
     if not rows:
         raise BrokenRecord(f"{source}: holds no configuration")
@@ -94,7 +94,7 @@ def own_landscape(header: Any, rows: Sequence[Row], source: str) -> Landscape:
 
 
 def a_landscape(value: Any) -> Landscape:
-    """``value`` as it is. Raises InvalidInput when it is no landscape."""
+    """``value`` unchanged. Raises InvalidInput unless it is a landscape."""
     if not isinstance(value, Landscape):
         raise InvalidInput(f"landscape {value!r}: expected a Landscape; subbyte.landscape(NAME) reads one")
     return value
@@ -106,26 +106,26 @@ def exported_header(landscape: Landscape) -> dict[str, Any]:
 
 
 def extras(index: int, result: Result) -> dict[str, Any]:
-    """Everything of a result but its samples, exact, to be kept beside the fields of another format."""
+    """Everything in a result except its samples, exactly, to be kept next to the fields of another format."""
     return {key: value for key, value in entry_fields(index, result).items() if key not in ("index", "samples")}
 
 
 def with_extras(data: Mapping[str, Any], samples: Sequence[float]) -> Result:
-    """The result of which :func:`extras` gave ``data``. Raises InvalidInput."""
+    """The result that gave ``data`` by :func:`extras`. Raises InvalidInput."""
     if "kind" in data:
         return result_from_dict({"ok": False, **data})
     return result_from_dict({"ok": True, **data, **({"samples": [round(x, 4) for x in samples]} if samples else {})})
 
 
 def number(value: Any, what: str) -> float:
-    """``value`` as a finite number >= 0. Raises InvalidInput, also for truth values and text."""
+    """``value`` as a finite number >= 0. Raises InvalidInput, also for booleans and text."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _HUGE:
         raise InvalidInput(f"{what} {value!r:.80} is no positive number")
     return float(value)
 
 
 def samples_of(values: Any, scale: float) -> list[float]:
-    """Samples in microseconds. Raises InvalidInput for what is no list of positive numbers."""
+    """Samples in microseconds. Raises InvalidInput for anything but a list of positive numbers."""
     if values is None:
         return []
     if not isinstance(values, list):
@@ -137,14 +137,14 @@ def samples_of(values: Any, scale: float) -> list[float]:
 
 
 def seconds_of(times: Mapping[str, Any], steps: Mapping[str, str], scale: float) -> dict[str, float]:
-    """Wall-clock seconds by our names of the ``steps``; ``scale`` is their unit in seconds. Raises InvalidInput."""
+    """Wall-clock seconds under our names for the ``steps``; ``scale`` is their unit in seconds. Raises InvalidInput."""
     there = {name: step for step, name in steps.items() if times.get(step) is not None}
     found = {name: number(times[step], step) * scale for name, step in there.items()}
     return {name: seconds for name, seconds in found.items() if seconds}
 
 
 def measured(time: Any, samples: Sequence[float], statistic: str, seconds: Mapping[str, float], where: str) -> Result:
-    """A result from a time and samples in microseconds. Raises BrokenRecord for a time that is none."""
+    """A result from a time and samples in microseconds. Raises BrokenRecord for an impossible time."""
     if statistic not in STATISTICS:
         raise InvalidInput(f"statistic {statistic!r}: allowed: {', '.join(STATISTICS)}")
     if statistic == "median" and len(samples) > 1:
@@ -166,7 +166,7 @@ def slug(text: str) -> str:
 
 
 def _occurring(rows: Sequence[Row], source: str) -> dict[str, list[Value]]:
-    """Values by knob: numbers ascending, anything else in the order of its first row."""
+    """Values by knob: numbers ascending, anything else in the order of first occurrence."""
     lists: dict[str, dict[Value, None]] = {name: {} for name in rows[0].values}
     for row in rows:
         for name, value in row.values.items():

@@ -1,7 +1,7 @@
-"""T4, the auto-tuning community's format of results (schema 1.0.0), read and written.
+"""T4, the auto-tuning community's results format (schema 1.0.0), read and written.
 
-T4 names neither the kernel nor the GPU nor the values a knob may take; an importer is told the first two and takes
-the values that occur. Files of ours carry all of it in their ``metadata``.
+T4 names neither the kernel nor the GPU nor the values a knob may take; the first two are arguments of the importer,
+which takes the values that occur. Our files carry all of it in their ``metadata``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ INVALIDITY = {
     "timeout": "timeout",
     "correctness": "wrong",
 }
-"""T4's reasons without a time, and ours."""
+"""T4's reasons for a missing time, and ours."""
 _OURS = {"refused": "constraints", "build": "compile", "timeout": "timeout", "wrong": "correctness"}
 _UNITS = {
     "milliseconds": 1000.0, "miliseconds": 1000.0, "ms": 1000.0, "seconds": 1e6, "s": 1e6, "microseconds": 1.0,
@@ -52,7 +52,7 @@ _STEPS = {"compilation": "build", "compilation_time": "build", "validation": "ve
 def from_t4(
     data: Any, kernel: str, device: str = UNKNOWN_DEVICE, source: str = "results", statistic: str = "time"
 ) -> Landscape:
-    """The landscape of a parsed T4 file of ``kernel`` on ``device``. Raises BrokenRecord naming the damaged result."""
+    """The landscape in a parsed T4 file of ``kernel`` on ``device``. Raises BrokenRecord naming the damaged result."""
     shape: ResultsShape = typed(data, ResultsShape, f"{source}: not a T4 file")
     results, metadata, version = shape.results, shape.metadata or {}, shape.schema_version
     if version.split(".", maxsplit=1)[0] != SCHEMA_VERSION.split(".", maxsplit=1)[0]:
@@ -68,7 +68,7 @@ def from_t4(
 
 
 class ResultsShape(msgspec.Struct, frozen=True):
-    """A T4 file, without what its results hold."""
+    """A T4 file, without the contents of its results."""
 
     results: list[dict[str, Any]]
     metadata: dict[str, Any] | None = None
@@ -84,7 +84,7 @@ class MeasurementShape(msgspec.Struct, frozen=True):
 
 
 class ResultShape(msgspec.Struct, frozen=True):
-    """One result. ``subbyte`` is what files of ours add."""
+    """One result. ``subbyte`` is what our files add."""
 
     configuration: dict[Name, Value]
     times: dict[Name, Any]
@@ -126,7 +126,7 @@ def _row(entry: Any, unit: str, statistic: str, source: str, place: str, own: bo
 
 
 def to_t4(landscape: Landscape) -> dict[str, Any]:
-    """The T4 file of a landscape, ready for JSON, times in milliseconds. Importing it gives the same landscape back."""
+    """The T4 file for a landscape, ready for JSON, times in milliseconds. Importing it returns the same landscape."""
     knobs = a_landscape(landscape).header["space"]["knobs"]
     results = []
     for index, result in landscape.results.items():

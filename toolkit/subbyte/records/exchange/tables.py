@@ -1,7 +1,7 @@
 """Landscapes as flat tables: CSV and pandas, one row per configuration, times in microseconds.
 
-A table holds no samples and does not say where it came from. Reading one back needs to be told: by the landscape whose
-kernel, device and space it shares (``like``), or as a kernel of its own (``kernel``, ``device``).
+A table holds no samples and no origin. To read one back, pass the landscape whose
+kernel, device and space it shares (``like``), or treat it as a kernel of its own (``kernel``, ``device``).
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _OTHERS = ("index", TIME, "cold_microseconds", "verified", "failure", "reason")
 
 
 def to_csv(landscape: Landscape) -> str:
-    """A header line and one line per configuration, the columns of ``Landscape.rows()``: medians, without samples.
+    """A header line and one line per configuration, with the columns of ``Landscape.rows()``: medians, without samples.
 
-    The formats of Kernel Tuner and T4 keep the samples. Raises InvalidInput for what is no landscape.
+    The formats of Kernel Tuner and T4 keep the samples. Raises InvalidInput for anything but a landscape.
     """
     rows = a_landscape(landscape).rows()
     table = io.StringIO()
@@ -45,7 +45,7 @@ def to_csv(landscape: Landscape) -> str:
 def from_csv(
     text: str, kernel: str, device: str = UNKNOWN_DEVICE, source: str = "table", like: Landscape | None = None
 ) -> Landscape:
-    """A landscape from a CSV table: see :func:`from_rows`. Text that looks like a number becomes a number."""
+    """A landscape from a CSV table, see :func:`from_rows`. Text that looks like a number becomes a number."""
     lines = csv.reader(io.StringIO(text))
     names: list[str] = []
     rows = []
@@ -65,7 +65,7 @@ def from_csv(
 def from_frame(
     frame: pandas.DataFrame, kernel: str, device: str = UNKNOWN_DEVICE, like: Landscape | None = None
 ) -> Landscape:
-    """The landscape of a pandas table with one row per configuration: see :func:`from_rows`."""
+    """The landscape in a pandas table with one row per configuration, see :func:`from_rows`."""
     if not hasattr(frame, "reset_index"):
         raise InvalidInput(f"frame {frame!r}: expected a pandas.DataFrame with one row per configuration")
     table = frame.reset_index() if frame.index.name == "index" else frame
@@ -81,11 +81,11 @@ def from_rows(
     source: str = "table",
     like: Landscape | None = None,
 ) -> Landscape:
-    """The landscape of flat rows.
+    """The landscape in flat rows.
 
     A row needs ``microseconds``, empty for a failure; it may have ``cold_microseconds``, ``verified``, ``failure`` (a
     kind of :data:`subbyte.records.result.FAILURE_KINDS`) and ``reason``; ``index`` is ignored, every other column is
-    a knob. With ``like`` the table is taken for results of the same kernel, device and space as that landscape.
+    a knob. With ``like`` the rows are treated as results for the same kernel, device and space as that landscape.
     Raises InvalidInput when there is no ``microseconds`` or no knob, BrokenRecord naming a damaged row.
     """
     table = list(rows)
@@ -109,7 +109,7 @@ def from_rows(
 
 
 def _columns(names: list[str], source: str) -> list[str]:
-    """The names of the columns. Raises BrokenRecord when one stands there twice."""
+    """The names of the columns. Raises BrokenRecord when one occurs twice."""
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise BrokenRecord(f"{source}: two columns are called {twice[0]!r:.80}; each has a name of its own")
@@ -145,7 +145,7 @@ def _result(row: Mapping[str, Any]) -> Result:
 
 
 def _parsed(text: str) -> Value | None:
-    """A cell: empty, a whole number, a number, a truth value, or text."""
+    """A cell: empty, an integer, a number, a boolean, or text."""
     text = text.strip()
     if text == "":
         return None
@@ -159,6 +159,6 @@ def _parsed(text: str) -> Value | None:
 
 
 def _plain(value: Any) -> Any:
-    """A cell of pandas as a Python scalar; what it calls missing becomes None."""
+    """A pandas cell as a Python scalar; missing values become None."""
     value = value.item() if hasattr(value, "item") else value
     return None if value is None or value == "" or (isinstance(value, float) and math.isnan(value)) else value

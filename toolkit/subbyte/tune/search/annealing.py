@@ -1,6 +1,6 @@
 """Simulated annealing over a cost model, as AutoTVM does it (TVM 0.8, 2022).
 
-Parallel walkers mutate, compete with their mutants at a falling temperature, and every mutant seen, accepted or not,
+Parallel walkers mutate and compete with their mutants at a falling temperature; every mutant seen, accepted or not,
 may enter the list of the best.
 """
 
@@ -19,14 +19,14 @@ Scores = npt.NDArray[np.float64]
 Score = Callable[[Indices], Scores]
 """Predicted scores [n] of indices [n]; higher is better."""
 Rivals = Callable[[Indices], Indices]
-"""For each point [n] the mutant [n] that competes with it."""
+"""Maps points [n] to the mutants [n] that compete with them."""
 Uniform = Callable[[int], npt.NDArray[np.float64]]
 """``n`` draws from [0, 1)."""
 
 
 @dataclass(frozen=True)
 class Annealing:
-    """Settings: walkers, rounds, rounds without change of the list before stopping, first and last temperature."""
+    """Settings: walkers, rounds, rounds without change in the best list before stopping, first and last temperature."""
 
     points: int = 128
     iterations: int = 500
@@ -36,8 +36,8 @@ class Annealing:
 
 @dataclass(frozen=True)
 class Annealed:
-    """``plan``: the best unseen points, best first, none with a negative score; ``scores`` theirs; ``points``: where
-    the walkers stand; ``rounds``: rounds walked."""
+    """``plan``: the best unseen points, best first, none with a negative score; ``scores``: theirs; ``points``: the
+    final positions of the walkers; ``rounds``: rounds walked."""
 
     plan: tuple[int, ...]
     scores: tuple[float, ...]
@@ -54,11 +54,11 @@ def anneal(
     exclude: Collection[int],
     settings: Annealing | None = None,
 ) -> Annealed:
-    """Walk from ``points`` [n] and return the best ``count`` points met that are not in ``exclude``.
+    """Walk from ``points`` [n] and return the best ``count`` points seen that are not in ``exclude``.
 
     A mutant replaces its point with probability ``exp(min((new - old) / (t + 1e-5), 1))``, so an improvement always
     does. Scores of exactly zero stay in the plan, negative ones are dropped: with a ranking model that is about half
-    of what is predicted, and the plan is then shorter than ``count``.
+    of all predictions, and the plan is then shorter than ``count``.
     """
     settings = settings or Annealing()
     points = points.copy()
@@ -92,11 +92,11 @@ class _Best:
         self._barred = set(exclude)
 
     def offer(self, points: Indices, scores: Scores) -> bool:
-        """Let points in that beat the worst; true when any did."""
+        """Insert the points that beat the worst; true if any did."""
         if not self._heap:
             return False
         entered = False
-        for place in np.flatnonzero(scores > self._heap[0][0]).tolist():  # the worst only rises: none is missed
+        for place in np.flatnonzero(scores > self._heap[0][0]).tolist():  # the worst only rises, so none is missed
             score, point = float(scores[place]), int(points[place])
             if score > self._heap[0][0] and point not in self._barred:
                 _, gone = heapq.heapreplace(self._heap, (score, point))
@@ -106,5 +106,5 @@ class _Best:
         return entered
 
     def plan(self) -> list[tuple[float, int]]:
-        """Best first, without negative scores (and so without placeholders)."""
+        """The points best first, without negative scores (and hence without placeholders)."""
         return [entry for entry in sorted(self._heap, key=lambda entry: -entry[0]) if entry[0] >= 0]

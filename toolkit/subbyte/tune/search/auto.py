@@ -1,20 +1,20 @@
 """``auto``, the default: a few distant configurations, then a Gaussian process, boosted trees and the neighbours of the
 best, side by side.
 
-1. The first ``start`` configurations lie far apart; where configurations have a plan they are taken from the eighth of
-   the space that the plan's cycle estimate likes best, elsewhere from random ones.
-2. Then two models learn from all results every few trials. An ensemble of boosted trees learns the speed relative to
-   the best (0 for failures) from the knobs, and from the loops and traffic of the plan where there is one. A Gaussian
-   process learns the logarithm of the time, and the chance to fail, from the knobs (and the plan's estimate).
-3. Of all proposals, ``smooth`` percent are what the process expects the greatest improvement of, ``model`` percent
-   what the trees predict most of, mean plus half a deviation. The others are random one-knob neighbours of the fastest
-   results: the optimum of a kernel is often a spike no model of a hundred results can see, but rarely far from other
-   good configurations.
-4. While nothing better was found for a time, ``wide`` percent of them go where no model looks instead: into the largest
-   parts of the space, by the values of two and three knobs, that nothing was measured in.
+1. The first ``start`` configurations are far apart. If configurations have a plan, they come from the eighth of
+   the space with the best cycle estimates, otherwise from random ones.
+2. Then two models are refitted to all results every few trials. An ensemble of boosted trees learns the speed relative
+   to the best (0 for failures) from the knobs and, if there is a plan, from its loops and traffic. A Gaussian
+   process learns the logarithm of the time, and the probability of failure, from the knobs (and the plan's estimate).
+3. Of all proposals, ``smooth`` percent have the greatest improvement expected by the process, and ``model`` percent
+   the best prediction of the trees, mean plus half a deviation. The others are random one-knob neighbours of the
+   fastest results: the optimum of a kernel is often a spike that no model of a hundred results can see, but it is
+   rarely far from other good configurations.
+4. When nothing better has been found for a while, ``wide`` percent of them go where no model would look: into the
+   largest parts of the space, by the values of two and three knobs, in which nothing was measured.
 
-Its own few settings are round numbers, chosen on recorded landscapes. The estimate that ranks configurations with a
-plan was fitted to recorded times of other layers (``families/wgmma/model.json``); ``prior=off`` leaves it out.
+Its few settings are round numbers, chosen on recorded landscapes. The estimate that ranks configurations with a
+plan was fitted to recorded times of other layers (``families/wgmma/model.json``); ``prior=off`` disables it.
 """
 
 from __future__ import annotations
@@ -39,36 +39,36 @@ from subbyte.tune.search.selection import coordinates
 from subbyte.tune.strategy import Option, choice
 
 BATCH = 8
-"""Most configurations planned between two fits without being asked for; fewer at first, and from 128 results on a
+"""The most configurations planned ahead between two fits; fewer at first, and from 128 results on a
 sixteenth of their number."""
 RESULTS_EACH = 12
-"""Results behind each configuration that is best asked for at a time: with few, one more teaches much."""
+"""Results needed for each configuration asked for at a time: with few results, one more teaches much."""
 CANDIDATES = 4000
-"""Random candidates that the trees score per fit where that is cheap: the space is listed, and its features are known
-or have no plans in them."""
+"""Random candidates that the trees score per fit if that is cheap: the space is listed, and its features are known
+or include no plans."""
 WEIGHED, LIKED = 1500, 500
-"""Candidates that the process weighs, and how many of them are those the trees like best."""
+"""Candidates that the process considers, and how many of these are the trees' favourites."""
 POOL, FRESH = 2000, 100
-"""Elsewhere: size of a random pool, and how many join it per fit."""
+"""Otherwise: size of a random pool, and how many join it per fit."""
 ELITES = 5
 """Fastest results whose neighbours are tried."""
 FAVOURED = 0.12
-"""Share of the space, best by estimate, that the first configurations come from."""
+"""Fraction of the space, best by estimate, from which the first configurations come."""
 OPTIMISM = 0.5
-"""Deviations of the ensemble added to its mean."""
+"""Standard deviations of the ensemble added to its mean."""
 FAILED = 0.8
-"""Failures take the place of this quantile of the logarithms of the times."""
+"""Failures count as this quantile of the logarithms of the times."""
 SLOW = 0.3
-"""Times above the median lie together: that far apart, as a share. How slow the slow ones are helps nobody."""
+"""Times above the median are compressed to within this fraction: how slow the slow ones are does not help."""
 STALLED = 16
 """Results without a better one after which a search stalls."""
 UNSEEN = 1000
-"""Candidates of which the most unseen is taken."""
+"""Number of candidates from which the most unseen one is taken."""
 WAITING = 64
-"""Most configurations without a result yet that are allowed for."""
+"""The most configurations without a result that are taken into account."""
 _AMONG = {True: 50, False: 4}
-"""Each of the first configurations is the farthest of so many random ones: of the favoured, of a whole space. Many
-would fill a whole space's corners, where kernels are seldom fast."""
+"""Each of the first configurations is the farthest of this many random ones: of the favoured ones, or of a whole space.
+More would fill a whole space's corners, where kernels are seldom fast."""
 _POOL = 400
 
 
@@ -106,7 +106,7 @@ class Auto:
             "start": start, "smooth": smooth, "model": model, "wide": wide, "trees": trees, "prior": prior,
         }  # fmt: skip
         self.quality = QualityLog()
-        """How well each fit predicted the batch after it."""
+        """How well each fit predicted the next batch."""
         self.proposals: dict[int, Proposal] = {}
         """Why each index was proposed."""
         self._fits = 0
@@ -129,12 +129,12 @@ class Auto:
         self._owed = dict.fromkeys(("smooth", "model", "neighbour", "wide"), 0.0)
         self._coverage = Coverage(self._grid.dims)
         self._better = 0
-        """Results when the last one came that was the best."""
+        """The number of results when the best one came."""
 
     # ---- ask and tell ------------------------------------------------------------------------------------------
 
     def ask(self, n: int) -> list[int]:
-        """At most ``n`` fresh indices."""
+        """At most ``n`` new indices."""
         found: list[int] = []
         while len(found) < n:
             if not self._queue:
@@ -159,12 +159,13 @@ class Auto:
 
     @property
     def next_batch(self) -> int:
-        """How many are best asked for at a time now."""
+        """How many to ask for at a time now."""
         told = len(self._times)
         return max(1, told // RESULTS_EACH) if told >= self.options["start"] else self.options["start"] - told
 
     def scores(self, indices: Indices) -> npt.NDArray[np.float64]:
-        """Predicted speeds [n] relative to the best, of valid indices [n]. Raises InvalidInput before the first fit."""
+        """Predicted speeds [n] relative to the best, for valid indices [n]. Raises InvalidInput before the first
+        fit."""
         return self._model.predict(self._features(indices))[0]
 
     def _visit(self, index: int) -> None:
@@ -183,7 +184,7 @@ class Auto:
     # ---- first configurations ------------------------------------------------------------------------------------
 
     def _spread(self, count: int) -> list[int]:
-        """Configurations far from each other and from those seen, among the favoured or among random ones."""
+        """Configurations far from each other and from those seen, among the favoured ones or random ones."""
         pool = self._favoured()
         among = _AMONG[pool is not None]
         if pool is None:
@@ -204,7 +205,7 @@ class Auto:
         return list(dict.fromkeys(picked))
 
     def _favoured(self) -> Indices | None:
-        """Open candidates with the least estimated cycles, best first; None without plans."""
+        """Unvisited candidates with the smallest cycle estimates, best first; None without plans."""
         names = self._features.names
         if "estimate" not in names:
             return None
@@ -238,7 +239,7 @@ class Auto:
         return list(origins)
 
     def _due(self, count: int) -> dict[str, int]:
-        """Which part picks how many of ``count``, so that over small batches, too, each gets its share."""
+        """How many of ``count`` each source picks, so that each gets its share even over small batches."""
         smooth, model = self.options["smooth"], self.options["model"]
         wide = self.options["wide"] if len(self._times) - self._better > STALLED else 0
         shares = {"smooth": smooth, "model": model, "neighbour": 100 - smooth - model}
@@ -253,12 +254,13 @@ class Auto:
         return picks
 
     def _unseen(self, candidates: Indices, count: int) -> list[int]:
-        """Candidates with the largest combinations of knobs' values that nothing was measured with."""
+        """Candidates with the most weight in combinations of knob values that were never measured."""
         some = self._rng.choice(candidates, min(len(candidates), UNSEEN), replace=False)
         return some[self._coverage.pick(self._grid.digits(some), count)].tolist()
 
     def _improving(self, count: int, near: Indices, ranked: Indices) -> list[int]:
-        """Candidates of which the process expects most: of the near ones, those the trees like, and random ones."""
+        """Candidates with the greatest improvement expected by the process, chosen from neighbours, the trees'
+        favourites and random ones."""
         rest = ranked[LIKED:]
         drawn = self._rng.choice(rest, min(len(rest), WEIGHED - LIKED), replace=False)
         weighed = np.unique(np.concatenate([near, ranked[:LIKED], drawn]))
@@ -270,8 +272,8 @@ class Auto:
         return weighed[self._process.pick(places[0], count, float(costs[worked].min()), places[1])].tolist()
 
     def _costs(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-        """What the process learns of each result [n], and which succeeded: logarithms of the times, the slow half
-        drawn together."""
+        """The process's training targets [n], and which results succeeded: logarithms of the times, with the slow half
+        compressed."""
         times = np.array(self._times)
         worked = np.isfinite(times)
         costs = np.log(np.where(worked, times, 1.0))
@@ -281,7 +283,7 @@ class Auto:
         return costs, worked
 
     def _place(self, indices: Indices | Sequence[int]) -> npt.NDArray[np.float64]:
-        """Coordinates [n, columns] for the process; half of the estimate's doublings is a unit."""
+        """Coordinates [n, columns] for the process; a unit is half of the estimate's doublings."""
         hint = None
         if self._hinted:
             column = self._features.names.index("estimate")
@@ -307,12 +309,12 @@ class Auto:
         return np.concatenate([self._grid.neighbours(index) for index in elites]).tolist()
 
     def _fresh(self, indices: Iterable[int]) -> Indices:
-        """The valid ones that were not visited, each once."""
+        """The distinct valid indices that were not visited."""
         left = np.array(sorted(set(indices) - self._visited), dtype=np.int64)
         return left[self._grid.is_valid(left, self._space)]
 
     def _candidates(self, fresh: int) -> Indices:
-        """Open valid indices to score: all, or those of a random pool that ``fresh`` ones join each time."""
+        """Unvisited valid indices to score: all, or those in a random pool that ``fresh`` new ones join each time."""
         if self._whole:
             left = self._grid.valid[self._open]
             return left if len(left) <= CANDIDATES else self._rng.choice(left, CANDIDATES, replace=False)

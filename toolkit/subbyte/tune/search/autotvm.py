@@ -1,7 +1,7 @@
 """``autotvm``: the tuner of AutoTVM as of 2022 with the settings of Choi et al. 2022, section 4.1.
 
 Of every 32 trials 31 come from the plan, best predicted first, and one is random. After every 32 results the cost
-model is fitted anew to all of them and simulated annealing over its scores makes the next plan.
+model is refitted to all of them, and simulated annealing over its scores makes the next plan.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from subbyte.tune.search.quality import BatchQuality, Proposal, QualityLog
 from subbyte.tune.strategy import Option, choice
 
 RANDOM_SHARE = 0.05
-"""Share of the plan size (rounded down) that is drawn at random at the end of every plan."""
+"""Fraction of the plan size (rounded down) that is drawn at random at the end of every plan."""
 
 
 def whole(least: int) -> Callable[[Any], int]:
@@ -39,7 +39,7 @@ def whole(least: int) -> Callable[[Any], int]:
 class AutoTvm:
     """AutoTVM's search of 2022: plans by annealing over a cost model that is refitted after each.
 
-    With ``filter`` > 1 its own diversity filter: annealing looks for ``filter`` plans' worth of points, of which those
+    With ``filter`` > 1 also its diversity filter: annealing collects ``filter`` plans' worth of points, of which those
     with the most knob values not picked yet are kept.
     """
 
@@ -65,7 +65,7 @@ class AutoTvm:
         self.options: Mapping[str, Any] = {"plan": plan, "loss": loss, "features": features, "filter": filter}
         self.annealing = Annealing()
         self.quality = QualityLog()
-        """How well each fit predicted the batch after it."""
+        """How well each fit predicted the next batch."""
         self.proposals: dict[int, Proposal] = {}
         """Why each index was proposed."""
         self._space = space
@@ -85,7 +85,7 @@ class AutoTvm:
     # ---- ask and tell ------------------------------------------------------------------------------------------
 
     def ask(self, n: int) -> list[int]:
-        """At most ``n`` fresh indices: planned ones, then random ones."""
+        """At most ``n`` new indices: planned ones, then random ones."""
         size = int(self.options["plan"])
         if len(self._indices) >= size * (self._fits + 1) and max(self._speeds, default=0.0) > 0:
             self._fit()
@@ -117,7 +117,7 @@ class AutoTvm:
             self.proposals[index] = Proposal(origin, score, self._fits)
 
     def _planned(self, size: int) -> int | None:
-        """The next planned index not visited; None when the turn of the random ones has come."""
+        """The next unvisited planned index; None when it is time for random ones."""
         while self._next < len(self._plan) and self._plan[self._next] in self._visited:
             self._next += 1
         return None if self._next >= len(self._plan) - int(RANDOM_SHARE * size) else self._plan[self._next]
@@ -136,7 +136,7 @@ class AutoTvm:
         self._table = self._model.predict(whole_space) if whole_space is not None else None
 
     def scores(self, indices: Indices) -> Scores:
-        """The model's scores [n] of valid indices [n]; the whole space is scored once per fit where it is listed.
+        """The model's scores [n] for valid indices [n]; a listed space is scored as a whole once per fit.
         Raises InvalidInput before the first fit."""
         if not self._fits:
             raise InvalidInput("the cost model has not been fitted yet: tell at least one plan of results")
@@ -163,8 +163,8 @@ class AutoTvm:
 
 
 def submodular_pick(digits: Any, count: int) -> list[int]:
-    """AutoTVM's filter: places of ``count`` rows of knob digits [n, knobs], each the first of those with the most
-    values that no picked row has. Once every value is covered all gains are 0 and the list's order decides."""
+    """AutoTVM's filter: positions of ``count`` rows of knob digits [n, knobs], each the first of those with the most
+    values that no picked row has. Once every value is covered all gains are 0, and the list's order decides."""
     left = list(range(len(digits)))
     seen: list[set[int]] = [set() for _ in range(digits.shape[1])]
     picked: list[int] = []

@@ -1,17 +1,22 @@
 """AutoTVM's cost model: gradient-boosted trees on features of a configuration, trained to rank or to regress.
 
 **The ranking loss of 2022 on today's xgboost.** xgboost rewrote ``rank:pairwise`` in 2.0: it samples and normalizes
-pairs differently and fits its first score. ``Pairs`` computes the former objective in numpy and hands its gradient
-over: one group of all rows; each row, in label order, is paired with one row of another label,
-drawn uniformly; a pair pulls by the logistic loss with twice its curvature. With ``base_score`` 0.5 and the exact tree
-method (both what xgboost took by itself then), trees and scores follow the former program; only the random numbers
-that draw the pairs differ. ``rank-native`` uses the installed xgboost's own ``rank:pairwise`` (one group, one sampled
-pair per row, no normalization), ``reg`` squared error.
+pairs differently and fits its initial score. ``Pairs`` computes the former objective in numpy and passes its gradient
+to xgboost: one group of all rows; each row, in label order, is paired with one row of another label, drawn uniformly; a
+pair contributes the logistic loss with twice its curvature. With ``base_score`` 0.5 and the exact tree method (both
+former defaults of xgboost), trees and scores follow the former program; only the random numbers that draw the pairs
+differ. ``rank-native`` uses the installed xgboost's own ``rank:pairwise`` (one group, one sampled pair per row, no
+normalization), ``reg`` squared error.
 """
 
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from typing import Any
 
 import numpy as np
@@ -23,6 +28,8 @@ Array = npt.NDArray[np.floating[Any]]
 
 LOSSES = ("rank", "reg", "rank-native")
 BASE_SCORE = 0.5
+COPY = "subbyte_xgboost"
+"""Name of this library's copy of the module."""
 ROUNDS = 8000
 PATIENCE = 20
 _TREES = {
@@ -40,14 +47,40 @@ _OBJECTIVE: dict[str, dict[str, Any]] = {
 
 
 def load_xgboost() -> Any:
-    """The xgboost module. Its threads are told to sleep while they wait: on a busy machine spinning ones cost a factor
-    of 30. Raises MissingDependency."""
+    """The xgboost module. Its threads are configured to sleep while they wait: on a busy machine, spinning costs a
+    factor of 30. Raises MissingDependency."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
-        import xgboost
+        return _xgboost()
     except ImportError:
         raise MissingDependency("the cost model needs xgboost: pip install xgboost (or xgboost-cpu)") from None
-    return xgboost
+
+
+@cache
+def _xgboost() -> Any:
+    """The module that is imported already, or a copy of it under another name that does without scikit-learn: importing
+    that would take most of the time before the first trees. Whoever imports xgboost later gets all of it."""
+    if "xgboost" in sys.modules or "sklearn" in sys.modules or (found := find_spec("xgboost")) is None:
+        import xgboost
+
+        return xgboost
+    assert found.origin is not None
+    spec = spec_from_file_location(COPY, found.origin, submodule_search_locations=found.submodule_search_locations)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[COPY] = module_from_spec(spec)
+    with _without("sklearn"):
+        spec.loader.exec_module(module)
+    return module
+
+
+@contextmanager
+def _without(name: str) -> Iterator[None]:
+    """A module that is not imported yet cannot be."""
+    sys.modules[name] = None  # type: ignore[assignment]  # what makes an import fail
+    try:
+        yield
+    finally:
+        del sys.modules[name]
 
 
 class BoostedTrees:
@@ -74,7 +107,7 @@ class BoostedTrees:
         scores = booster.predict(data, output_margin=True)
         best, best_round = -1.0, 0
         for number in range(ROUNDS):
-            if pairs:  # the scores that the last round was judged by: `update` would predict them once more
+            if pairs:  # the scores that the last round was evaluated with: `update` would predict them again
                 gradient, curvature = pairs.gradient(scores, self._rng)
                 booster.boost(data, iteration=number, grad=gradient, hess=curvature)
             else:
@@ -111,7 +144,7 @@ class Pairs:
         self._outside = len(order) - self._bucket
 
     def gradient(self, scores: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Gradient and curvature [n] of the loss at scores [n], with partners newly drawn."""
+        """Gradient and curvature [n] of the loss at scores [n], with newly drawn partners."""
         rows = len(self._order)
         if not len(self._place):
             return np.zeros(rows), np.zeros(rows)
@@ -130,17 +163,17 @@ class Pairs:
 
 
 def pairwise_gradient(scores: Array, labels: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Gradient and curvature [n] of the pairwise ranking loss of :class:`Pairs` at scores [n] for labels [n]."""
+    """Gradient and curvature [n] of the pairwise ranking loss of :class:`Pairs` at scores [n] and labels [n]."""
     return Pairs(labels).gradient(scores, rng)
 
 
 def average_recall(scores: Array, labels: Array, top: int) -> float:
     """AutoTVM's a-recall: the mean over i < ``top`` of #{j < i : rank_j <= i} / (i + 1), where rank_j is the true rank
-    (from 0) of the row predicted j-th. Rows of equal label rank as predicted."""
+    (from 0) of the row predicted j-th. Rows with equal labels rank as predicted."""
     predicted = np.argsort(-scores, kind="stable")
     rank = np.empty(len(labels), dtype=np.int64)
     rank[np.argsort(-labels[predicted], kind="stable")] = np.arange(len(labels))
-    # Row j is found from the i-th term on, where i is the greater of its true rank and the place after its own.
+    # Row j is found from the i-th term on, where i is the greater of its true rank and the position after its own.
     first = np.maximum(np.arange(len(rank)) + 1, rank)
     found = np.cumsum(np.bincount(first[first < top], minlength=top)[:top])[: len(rank)]
     return float(np.sum(found / np.arange(1, len(found) + 1)) / top)

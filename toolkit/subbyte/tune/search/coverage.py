@@ -1,8 +1,8 @@
-"""Which combinations of two and three knobs' values nothing was measured with yet.
+"""Which combinations of two and three knobs' values were never measured.
 
-A model that has seen a knob's value do badly in every combination it knows writes it off, also where one combination
-it does not know makes it the best (combinatorial interaction testing: Kuhn, Wallace, Gallo 2004). Of the parts of a
-space that such combinations are, the largest are looked at first.
+A model that has seen a knob's value do badly in every known combination writes it off, even if an unknown
+combination makes it the best (combinatorial interaction testing: Kuhn, Wallace, Gallo 2004). Such combinations are
+parts of the space; the largest are explored first.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ import numpy.typing as npt
 from subbyte.tune.search.grid import Digits
 
 MOST = 256
-"""Pairs and triples of knobs that are kept: those with the fewest combinations of values, so the largest parts."""
+"""Pairs and triples of knobs that are tracked: those with the fewest combinations of values, hence the largest
+parts."""
 MOST_VALUES = 4096
-"""Combinations of values that a pair or triple of knobs may have."""
+"""The most combinations of values that a pair or triple of knobs may have."""
 
 
 class Coverage:
-    """Marks what was seen; ``dims`` are the numbers of values of the knobs."""
+    """Marks combinations as seen; ``dims`` are the numbers of values of the knobs."""
 
     def __init__(self, dims: npt.NDArray[np.int64]) -> None:
         several = [(knob, size) for knob, size in enumerate(dims.tolist()) if size > 1]
@@ -43,16 +44,18 @@ class Coverage:
         self._seen = np.zeros(total, dtype=bool)
 
     def see(self, digits: Digits) -> None:
-        """Mark the combinations of configurations [n, knobs]."""
+        """Mark the combinations in configurations [n, knobs]."""
         self._seen[self._combinations(digits)] = True
 
     def unseen(self, digits: Digits) -> npt.NDArray[np.float64]:
-        """For configurations [n, knobs]: the parts of the space [n] that their unseen combinations make, summed."""
+        """For configurations [n, knobs]: the total size [n] of the parts of the space that their unseen combinations
+        cover."""
         found: npt.NDArray[np.float64] = ~self._seen[self._combinations(digits)] @ self._part
         return found
 
     def pick(self, digits: Digits, count: int) -> list[int]:
-        """Rows of ``digits`` [n, knobs], at most ``count``, each with the most that those before it leave unseen."""
+        """At most ``count`` rows of ``digits`` [n, knobs], each with the most that is still unseen after those before
+        it."""
         seen = self._seen.copy()
         picked: list[int] = []
         for _ in range(min(count, len(digits))):

@@ -1,7 +1,7 @@
 """``diverse``: AutoTVM's search with the diversity-aware explorer of Choi et al. 2022, section 3.4.
 
-Each walker makes two mutants; half of all mutants is kept by how different they are; the kept ones compete with the
-parents. The model is asked about the kept half only, as many questions as ``autotvm`` asks.
+Each walker makes two mutants; the more different half of all mutants is kept, and competes with the
+parents. The model scores only the kept half, so it is asked as many questions as in ``autotvm``.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ MEASURES = ("novelty", "distance", "outcome", "random", "score")
 class Diverse(AutoTvm):
     """autotvm with two mutants per parent in the annealing; the more diverse half is kept.
 
-    ``scope``: ``global`` keeps half of all mutants and pairs a parent with its own mutant where one is left,
-    ``parent`` keeps one of each parent's two, ``pooled`` keeps half of all and pairs at random. ``reference``: what a
+    ``scope``: ``global`` keeps half of all mutants and pairs a parent with its own mutant where one is left, ``parent``
+    keeps one of the two mutants of each parent, ``pooled`` keeps half of all and pairs at random. ``reference``: what a
     mutant should differ from: the mutants picked before it, also the current parents, also everything measured.
     ``measure``: ``novelty`` (rare knob values), ``distance`` (farthest point), ``outcome`` (farthest point, knobs
     weighted by their effect on the model's score); and two controls that ignore diversity: ``random`` (with scope
@@ -57,7 +57,7 @@ class Diverse(AutoTvm):
         super().__init__(space, seed, **options)
         self.options = {**self.options, "scope": scope, "reference": reference, "measure": measure}
         self.selection = SelectionLog(self._grid)
-        """What was kept and dropped of the mutants."""
+        """Which mutants were kept and dropped."""
 
     def rivals(self, points: Indices) -> Indices:
         """The kept mutant that each point competes with."""
@@ -80,13 +80,13 @@ class Diverse(AutoTvm):
     # ---- the kept half -----------------------------------------------------------------------------------------
 
     def _half(self, points: Indices, mutants: Indices) -> npt.NDArray[np.int64]:
-        """Places of the half of the mutants [2n] that is kept."""
+        """Positions of the half of the mutants [2n] that is kept."""
         measure, half = self.options["measure"], len(points)
         if measure == "random":
             return self._rng.permutation(2 * half)[:half]
         if measure == "score":
             return np.argsort(-self.scores(mutants), kind="stable")[:half]
-        shuffled = self._rng.permutation(2 * half)  # ties go to none by its place
+        shuffled = self._rng.permutation(2 * half)  # so that ties do not depend on position
         reference = self._reference(points)
         digits = self._grid.digits(mutants[shuffled])
         if measure == "novelty":
@@ -124,7 +124,7 @@ class Diverse(AutoTvm):
         own, n = np.arange(len(place)), len(points)
         gaps[own, own] = gaps[own, (own + n) % (2 * n)] = np.inf
         if len(away) >= n and self.options["reference"] != "children":
-            gaps[own, 2 * n + own % n] = np.inf  # its own parent: every mutant is one knob away
+            gaps[own, 2 * n + own % n] = np.inf  # its own parent is left out: every mutant is one knob away from it
         return gaps.min(axis=1)
 
     def _reference(self, points: Indices) -> Indices:

@@ -1,4 +1,4 @@
-"""An ensemble of boosted regression trees: a mean and how far its members disagree."""
+"""An ensemble of boosted regression trees: a mean, and how far its members disagree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TREES = {
     "max_depth": 5, "eta": 0.3, "lambda": 0.1, "subsample": 0.8, "colsample_bytree": 0.8, "tree_method": "exact",
     "nthread": 1, "verbosity": 0,
 }  # fmt: skip
-"""Little regularization: replayed times hardly scatter, and the fastest configurations stand alone in their leaves."""
+"""Little regularization: replayed times have little noise, and the fastest configurations are alone in their leaves."""
 
 
 class Ensemble:

@@ -1,9 +1,9 @@
-"""What a cost model sees of a configuration: its knobs, or the loops and memory traffic of its plan.
+"""The features of a configuration that a cost model sees: its knobs, or also the loops and memory traffic of its plan.
 
-``knob``: one column per numeric knob, one per value for knobs with text or truth values. ``plan``: the columns of
-``knob`` and, for spaces whose configurations have a plan, the extents of the generated loops, what each level of
-memory moves, what a multiprocessor can hold, and an analytic estimate, as the family of the space gives them
-(``Family.feature_row``); all of it from the plan, nothing is compiled.
+``knob``: one column per numeric knob, and one per value for knobs with text or truth values. ``plan``: the columns of
+``knob`` and, for spaces whose configurations have a plan, the extents of the generated loops, the traffic of each
+memory level, what a multiprocessor can hold, and an analytic estimate, as provided by the space's family
+(``Family.feature_row``). All of it comes from the plan; nothing is compiled.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Table = npt.NDArray[np.float32]
 
 KINDS = ("knob", "plan")
 _EAGER = {True: 20_000, False: 200_000}
-"""Valid configurations up to which a listed space is computed wholly at once, with plan columns and without."""
+"""Listed spaces with at most this many valid configurations are computed as a whole, with plan columns and without."""
 
 
 class Features:
@@ -50,7 +50,7 @@ class Features:
 
     @property
     def whole(self) -> Table | None:
-        """float32[valid, features] of all valid configurations, in index order; None for spaces too large for it."""
+        """float32[valid, features] of all valid configurations, in index order; None for spaces that are too large."""
         return self._whole
 
     def __call__(self, indices: Indices | Sequence[int]) -> Table:
@@ -80,7 +80,8 @@ def _knob_columns(values: Sequence[Any]) -> Table:
 def knob_coordinates(values: Sequence[Any]) -> npt.NDArray[np.float64]:
     """float64[values, columns] with values in [0, 1], for distances and smooth models.
 
-    Positive numbers that grow by factors go by their logarithm, others by value, anything else one column per value.
+    Positive numbers that grow by factors are placed by their logarithm, other numbers by value; anything else gets one
+    column per value.
     """
     if len(values) == 1:
         return np.zeros((1, 0))
@@ -94,10 +95,10 @@ def knob_coordinates(values: Sequence[Any]) -> npt.NDArray[np.float64]:
 
 
 def halvings(values: Sequence[Any]) -> npt.NDArray[np.float64]:
-    """float64[values, 1] in [0, 1]: how often two divides each size, for sizes where that is not their order.
+    """float64[values, 1] in [0, 1]: how many times each size can be halved, for sizes with a different order by that.
 
-    Without a column (float64[values, 0]) where it says nothing: fewer than four values, others than positive integers,
-    powers of two alone, or all divisible equally often.
+    No column (float64[values, 0]) if it carries no information: fewer than four values, anything but positive integers,
+    only powers of two, or all divisible equally often.
     """
     if len(values) < 4 or not all(type(value) is int and value > 0 for value in values):
         return np.zeros((len(values), 0))

@@ -1,9 +1,9 @@
 """A Gaussian process over knob coordinates: smooth, aware of what it has not seen, and good with few results.
 
-The covariance has two parts: what single knobs do whatever the others are (learned from few results), and a Matern
-kernel (5/2) over all of them with one length for each group of coordinates. Lengths, noise and the share of the single
-knobs are fitted by a few steps of resilient propagation on the penalized likelihood (Rasmussen and Williams 2006,
-section 5.4; Igel and Huesken 2000); each fit begins where the last one ended.
+The covariance has two parts: the effect of single knobs regardless of the others (learned from few results), and a
+Matern kernel (5/2) over all of them with one length scale for each group of coordinates. Lengths, noise and the share
+of the single-knob part are fitted by a few steps of resilient propagation on the penalized likelihood (Rasmussen and
+Williams 2006, section 5.4; Igel and Huesken 2000); each fit starts from the previous one.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from subbyte.tune.search.grid import Digits
 Rows = npt.NDArray[np.float64]
 
 LIMIT = 256
-"""Results learned from; of more, the best half as many and others spread evenly over the rest."""
+"""The most results learned from; of more, the best half as many, and others spread evenly over the rest."""
 SETTLED = 200
-"""Results up to which lengths and noise are fitted every time; each of these fits inverts a matrix of that size."""
+"""Up to this many results, lengths and noise are fitted every time; each fit inverts a matrix of that size."""
 SMOOTH, EVEN, JUMPY = 1.4, 1.5, 4.0
-"""Lengths expected before anything is seen, in units of a knob's range: of its order, of the powers of two in its
-values, and of its values as such."""
+"""Prior lengths in units of a knob's range: for the order of its values, the powers of two in its
+values, and the individual values."""
 SINGLE = 0.2
-"""Share of the variance that is expected to be down to single knobs."""
+"""Prior share of the variance due to single knobs."""
 _NEAR = 0.5
-"""Length within a single knob; half of its likeness is being the same value."""
+"""Length within a single knob; half of its similarity comes from having the same value."""
 _EVEN_TRAIT = 0.7
 """Weight of the powers of two within a single knob."""
 _NOISE = 0.02
 _SPREAD = (0.8, 1.0, 1.5)
-"""How far logarithms of lengths, of the noise and of the odds of the share stray from what is expected."""
+"""Prior standard deviations of the logarithms of lengths, of the noise and of the odds of the single-knob share."""
 _BOUNDS = ((0.08, 20.0), (1e-5, 0.5), (0.007, 20.0))
 _STEPS = {True: 25, False: 10}
 """Steps of the first fit, and of a later one."""
@@ -44,12 +44,12 @@ _ROOT5 = np.sqrt(5.0)
 
 
 class Places:
-    """Coordinates of configurations: each knob by the order of its values, and once more by the values as such.
+    """Coordinates of configurations: each knob by the order of its values, and again by its individual values.
 
-    The second lets a process learn that neighbouring values of a knob need not be alike; its length is expected to be
-    great, so that a knob is taken for smooth until results say otherwise. Sizes of which some are divisible by more
-    powers of two than others (16, 48, 64 threads) also go by that number. Traits follow: columns whose inner product is
-    how alike two configurations are on average of their knobs, each looked at by itself.
+    The latter lets a process learn that neighbouring values of a knob need not be alike; its prior length is
+    large, so that a knob is assumed smooth until results say otherwise. Sizes of which some are divisible by higher
+    powers of two than others (16, 48, 64 threads) are also placed by that exponent. Traits follow: columns whose inner
+    product is the similarity of two configurations averaged over their knobs, each considered alone.
     """
 
     def __init__(self, values: Sequence[Sequence[Any]], more: int = 0) -> None:
@@ -67,39 +67,39 @@ class Places:
                 lengths.append(length)
         groups += range(len(lengths), len(lengths) + more)
         self.groups = np.array(groups, dtype=np.int64)
-        """Group of each column; ``more`` further columns, each a group of its own, come last."""
+        """Group of each column; ``more`` further columns, each its own group, come last."""
         self.lengths = np.array(lengths + [SMOOTH] * more)
-        """Length expected of each group."""
+        """Prior length of each group."""
         several = [(knob, np.concatenate([table, *([_EVEN_TRAIT * even[knob]] if knob in even else [])], axis=1))
                    for knob, table, _ in ordered if len(table) > 1]  # fmt: skip
         self._traits = [(knob, _likeness(table) / np.sqrt(len(several))) for knob, table in several]
 
     def __call__(self, digits: Digits, more: Rows | None = None) -> Rows:
-        """float64[n, columns + traits] of digits [n, knobs] and the further columns [n, more]."""
+        """float64[n, columns + traits] for digits [n, knobs] and the further columns [n, more]."""
         parts = [table[digits[:, knob]] for knob, table in self._tables]
         parts += [] if more is None else [more]
         return np.concatenate([*parts, *(table[digits[:, knob]] for knob, table in self._traits)], axis=1)
 
 
 def _likeness(table: Rows) -> Rows:
-    """Rows [values, values] whose inner products say how alike two values of a knob at ``table`` [values, d] are."""
+    """Rows [values, values] whose inner products are the similarities of a knob's values at ``table`` [values, d]."""
     same = np.eye(len(table))
     near, _ = _matern(((table[:, None] - table[None, :]) ** 2).sum(axis=2) / _NEAR**2)
     return np.asarray(np.linalg.cholesky(0.5 * same + 0.5 * near), dtype=np.float64)
 
 
 class GaussianProcess:
-    """Learns from rows [n, columns + traits], as :class:`Places` gives them.
+    """Learns from rows [n, columns + traits], as made by :class:`Places`.
 
-    ``groups`` int[columns] says to which group a coordinate belongs, ``lengths`` what is expected of each group. Rows
-    without traits leave single knobs out.
+    ``groups`` int[columns] assigns each coordinate to a group, ``lengths`` holds each group's prior length. Rows
+    without traits leave out the single-knob part.
     """
 
     def __init__(self, groups: npt.NDArray[np.int64], lengths: Rows) -> None:
         self._groups = groups
         self._expected = np.log(np.concatenate([lengths, [_NOISE, SINGLE / (1.0 - SINGLE)]]))
         self._theta = self._expected.copy()
-        """Logarithms of the lengths, of the noise, and of the odds of the share of single knobs."""
+        """Logarithms of the lengths, of the noise, and of the odds of the single-knob share."""
         self._strays = np.array([_SPREAD[0]] * len(lengths) + list(_SPREAD[1:]))
         spans = [_BOUNDS[0]] * len(lengths) + list(_BOUNDS[1:])
         self._low, self._high = np.log(np.array(spans)).T
@@ -109,7 +109,7 @@ class GaussianProcess:
     def fit(self, places: Rows, targets: Rows) -> None:
         """Learn targets [n, t] at ``places``; lengths, noise and share are fitted to the first target.
 
-        Beyond ``SETTLED`` places they are fitted again only when there is a tenth more to learn from.
+        Beyond ``SETTLED`` places they are refitted only after the number of results has grown by a tenth.
         """
         told = len(places)
         learn = told <= SETTLED or told > 1.1 * self._learned
@@ -139,11 +139,13 @@ class GaussianProcess:
         return mean, np.sqrt(variance) * self._scale[0]
 
     def pick(self, places: Rows, count: int, best: float, waiting: Rows | None = None) -> list[int]:
-        """Rows of ``places`` that promise most below ``best``, at most ``count``, each allowing for those before it.
+        """At most ``count`` rows of ``places`` that promise the most below ``best``, each taking those before it into
+        account.
 
-        By expected improvement of the first target, times the second where there is one: the chance to succeed. What a
-        picked row would tell is taken off the uncertainty of the others (batches as by Desautels et al. 2014), and so
-        is what the ``waiting`` rows [w, columns + traits] will tell: picked before, result not known yet.
+        The criterion is the expected improvement of the first target, times the second if there is one: the probability
+        of success. Picking a row reduces the uncertainty of the others by what its result would tell (batches as in
+        Desautels et al. 2014), and so do the ``waiting`` rows [w, columns + traits]: picked earlier, result not known
+        yet.
         """
         own = len(places)
         if waiting is not None and len(waiting):
@@ -171,7 +173,7 @@ class GaussianProcess:
         return picked
 
     def _posterior(self, places: Rows) -> tuple[Rows, Rows, Rows, Rows]:
-        """Means [m, t], what the results explain [m, n], coordinates in units of length, variance before results."""
+        """Means [m, t], what the results explain [m, n], coordinates in units of length, prior variance."""
         if not self._fitted:
             raise InvalidInput("the Gaussian process has not been fitted yet: tell more results first")
         scale = np.exp(-self._theta[:-2])[self._groups]
@@ -199,7 +201,7 @@ class GaussianProcess:
 
     @property
     def _single(self) -> float:
-        """Share of the variance that is put down to single knobs; 0 for rows without traits."""
+        """Share of the variance attributed to single knobs; 0 for rows without traits."""
         return float(1.0 / (1.0 + np.exp(-self._theta[-1]))) if self._traits.shape[1] else 0.0
 
     def _learn(self, gaps: Rows, wanted: Rows, steps: int) -> None:
@@ -220,7 +222,7 @@ class GaussianProcess:
         return gaps
 
     def _near(self, gaps: Rows) -> tuple[Rows, Rows]:
-        """Matern covariance of the results, and -2 times its derivative by the squared distances."""
+        """Matern covariance of the results, and -2 times its derivative with respect to the squared distances."""
         return _matern((np.exp(-2.0 * self._theta[:-2]) @ gaps.reshape(len(gaps), -1)).reshape(gaps.shape[1:]))
 
     def loss(self, gaps: Rows, wanted: Rows) -> float:
@@ -232,7 +234,7 @@ class GaussianProcess:
         return float(0.5 * fit @ fit + np.log(np.diag(root)).sum() + 0.5 * penalty.sum())
 
     def slope(self, gaps: Rows, wanted: Rows) -> Rows:
-        """Gradient of ``loss`` by the logarithms of lengths, noise and the odds of the share."""
+        """Gradient of ``loss`` with respect to the logarithms of lengths, noise and the odds of the share."""
         near, bend = self._near(gaps)
         single = self._single
         inverse = np.linalg.inv(self._mixed(near, self._alike) + self._noise * np.eye(len(near)))
@@ -247,15 +249,15 @@ class GaussianProcess:
 
 
 def expected_improvement(mean: Rows, deviation: Rows, best: float) -> Rows:
-    """By how much [n] a normal value of ``mean`` [n] and ``deviation`` [n] falls below ``best`` on average."""
+    """The mean amount [n] by which a normal variable with ``mean`` [n] and ``deviation`` [n] falls below ``best``."""
     z = (best - mean) / deviation
-    below = 0.5 * np.array([erfc(value) for value in (z / -np.sqrt(2.0)).tolist()])  # exact also where it is tiny
+    below = 0.5 * np.array([erfc(value) for value in (z / -np.sqrt(2.0)).tolist()])  # exact even for tiny probabilities
     improvement: Rows = (best - mean) * below + deviation * np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
     return improvement
 
 
 def _matern(squares: Rows) -> tuple[Rows, Rows]:
-    """Covariance at squared distances, and -2 times its derivative by them."""
+    """Covariance at squared distances, and -2 times its derivative with respect to them."""
     distance = _ROOT5 * np.sqrt(squares)
     decay = np.exp(-distance)
     return (1.0 + distance + distance**2 / 3.0) * decay, 5.0 / 3.0 * (1.0 + distance) * decay

@@ -1,4 +1,4 @@
-"""``genetic``: a population that crosses and mutates; no model, only what was measured."""
+"""``genetic``: a population with crossover and mutation; no model, only measurements."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ _TRIES = 60
 
 
 class Genetic:
-    """A population of the fastest that crosses and mutates; no model.
+    """A population of the fastest with crossover and mutation; no model.
 
-    The population is the ``population`` fastest results so far. A child takes each knob from one of two parents, drawn
-    with odds that fall linearly with rank; then each knob mutates with a chance of one in ``mutation``. Children that
-    are refused, or were proposed before, are drawn again, with one forced mutation from the tenth draw on.
+    The population is the ``population`` fastest results so far. A child takes each knob from one of two parents, which
+    are drawn with odds that fall linearly with rank; then each knob mutates with a probability of one in ``mutation``.
+    Children that are rejected, or were proposed before, are drawn again, with one forced mutation from the tenth draw
+    on.
     """
 
     name: ClassVar[str] = "genetic"
@@ -43,7 +44,7 @@ class Genetic:
         self._parents: list[tuple[float, int]] = []
 
     def ask(self, n: int) -> list[int]:
-        """At most ``n`` fresh indices."""
+        """At most ``n`` new indices."""
         found: list[int] = []
         for _ in range(n):
             index = self._child() if self._asked >= self.options["population"] else None
@@ -60,14 +61,14 @@ class Genetic:
         return found
 
     def tell(self, index: int, result: Result) -> None:
-        """Learn a result; failures are no parents."""
+        """Learn a result; failures do not become parents."""
         self._visited.add(index)
         if isinstance(result, Measured):
             ranked = sorted([*self._parents, (result.microseconds, index)])
             self._parents = ranked[: self.options["population"]]
 
     def _child(self) -> int | None:
-        """A fresh valid child; None when none turned up."""
+        """A new valid child; None if none was found."""
         count = len(self._parents)
         if count < 2:
             return None

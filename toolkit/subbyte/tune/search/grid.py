@@ -1,8 +1,8 @@
 """A space as arrays: knob digits, validity and neighbours of many indices at a time.
 
-A space is *listed* when its valid configurations can be held as one array: up to ``LIST_LIMIT`` products, or when the
-space says so by an attribute ``listed = True`` (an imported table knows its rows). In any other space validity is asked
-configuration by configuration and remembered.
+A space is *listed* when its valid configurations can be held as one array: with at most ``LIST_LIMIT`` combinations, or
+if the space says so by an attribute ``listed = True`` (an imported table knows its rows). In any other space validity
+is checked one configuration at a time and remembered.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Indices = npt.NDArray[np.int64]
 Digits = npt.NDArray[np.int32]
 
 LIST_LIMIT = 1_000_000
-"""Products up to which a space is listed."""
+"""A space with at most this many combinations is listed."""
 _KEPT = 8
 _TRIES = 400
 _MOVES = 8_000_000
-"""Moves up to which a listed space keeps a table of them (12 bytes each)."""
+"""A listed space with at most this many moves keeps a table of them (12 bytes each)."""
 _grids: OrderedDict[tuple[str, bool], Grid] = OrderedDict()
 
 
@@ -61,7 +61,7 @@ class Grid:
         return np.searchsorted(self.valid, np.asarray(indices, dtype=np.int64))
 
     def is_valid(self, indices: npt.ArrayLike, space: SpaceLike) -> npt.NDArray[np.bool_]:
-        """Which of the indices [n] satisfy every constraint: bool [n]."""
+        """Which of the indices [n] satisfy all constraints: bool [n]."""
         asked = np.asarray(indices, dtype=np.int64)
         if self.listed:
             if not len(self.valid):
@@ -75,8 +75,8 @@ class Grid:
     def sample(self, count: int, rng: np.random.Generator, space: SpaceLike, exclude: Iterable[int] = ()) -> Indices:
         """At most ``count`` distinct valid indices, uniform among those not in ``exclude``.
 
-        In a space that is not listed they are drawn and asked for; after 400 rounds of draws what is missing is taken
-        in index order, from spaces of up to a million; a larger one then gives fewer.
+        A space that is not listed is sampled by rejection; after 400 rounds the missing ones are taken
+        in index order if it has at most a million combinations; a larger one then returns fewer.
         """
         taken = set(exclude)
         if self.listed:
@@ -109,7 +109,7 @@ class Grid:
 
     @cached_property
     def _moves(self) -> Moves | None:
-        """The table of moves of a listed space; None where it would be too large."""
+        """The table of moves of a listed space; None if it would be too large."""
         fits = self.listed and 0 < len(self.valid) * int(self.dims.sum()) <= _MOVES
         return Moves(self) if fits else None
 
@@ -125,8 +125,8 @@ class Grid:
     def mutate(self, points: Indices, rng: np.random.Generator, space: SpaceLike) -> Indices:
         """One mutant of each valid point: a random value of a random knob, drawn again until it differs and is valid.
 
-        A listed space draws from a table of each point's moves, which gives every mutant the same chance at once. A
-        point without a mutant (elsewhere: whose draws fail 400 times) is returned itself.
+        A listed space draws from a table of each point's moves, which gives every mutant the same probability in one
+        step. A point without a mutant (elsewhere: one whose draws fail 400 times) is returned unchanged.
         """
         if self._moves is not None:
             return self._moves.draw(points, self.rows(points), rng)
@@ -147,7 +147,7 @@ class Grid:
 
 
 class Moves:
-    """Which valid configurations differ in one knob from each, and how likely a random move leads there.
+    """For each valid configuration, the valid ones that differ in one knob, and how likely a random move leads there.
 
     A move draws a knob and one of its values, so it has the weight 1 / (number of the knob's values).
     """
@@ -170,7 +170,7 @@ class Moves:
         self._last = np.argmax(self._sums >= self._sums[:, -1:], axis=1)
 
     def draw(self, points: Indices, rows: Indices, rng: np.random.Generator) -> Indices:
-        """One random move of each point [n], whose places among the valid ones are ``rows`` [n]."""
+        """One random move of each point [n], whose positions among the valid ones are ``rows`` [n]."""
         sums = self._sums[rows]
         reached = (sums <= (rng.random(len(rows)) * sums[:, -1])[:, None]).sum(axis=1)
         to = self._to[rows, np.minimum(reached, self._last[rows])]
@@ -178,7 +178,8 @@ class Moves:
 
 
 def grid_of(space: SpaceLike, limit: int = LIST_LIMIT) -> Grid:
-    """The grid of a space, listed up to ``limit`` products; those of the last spaces asked for are kept, by hash."""
+    """The grid of a space, listed up to ``limit`` combinations; the most recent grids are cached by the spaces'
+    hashes."""
     key = (space.hash, len(space) <= limit)
     if key not in _grids:
         _grids[key] = Grid(space, limit)

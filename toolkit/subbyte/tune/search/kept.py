@@ -1,4 +1,4 @@
-"""What the diversity rule kept and dropped of the mutants: noted as a search goes, and never used by it."""
+"""Which mutants the diversity rule kept and dropped: recorded during a search, and never used by it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from subbyte.tune.search.grid import Grid, Indices
 from subbyte.tune.search.quality import Distinctness
 
 EVERY = 10
-"""Of the steps of a walk, each tenth is noted."""
+"""Every tenth step of a walk is recorded."""
 
 _Step = tuple[Indices, Indices, npt.NDArray[np.bool_]]
 
@@ -22,11 +22,11 @@ _Step = tuple[Indices, Indices, npt.NDArray[np.bool_]]
 class Selection:
     """The mutants behind one plan, in every tenth step of the walk.
 
-    ``results``: results the model had learned from; ``steps`` noted, with ``mutants`` in all, of which ``kept`` were
-    kept. ``proposed_values`` and ``kept_values`` count the values of each knob among them, in the order of the knob's
-    values. ``copies`` are mutants equal to an earlier one of the same step, ``copies_kept`` those of them that were
-    kept. ``hamming`` is the mean share of knobs in which two mutants of a step differ, ``hamming_kept`` the same for
-    two kept ones. ``first``: the first step, as (parent, mutant, kept).
+    ``results``: results the model had learned from; ``steps`` recorded, with ``mutants`` in total, of which ``kept``
+    were kept. ``proposed_values`` and ``kept_values`` count the values of each knob among them, in the order of the
+    knob's values. ``copies`` are mutants equal to an earlier one of the same step, ``copies_kept`` those of them that
+    were kept. ``hamming`` is the mean fraction of knobs in which two mutants of a step differ, ``hamming_kept`` the
+    same for two kept ones. ``first``: the first step, as (parent, mutant, kept).
     """
 
     results: int
@@ -43,7 +43,8 @@ class Selection:
 
     @classmethod
     def of(cls, results: int, steps: Iterable[_Step], grid: Grid) -> Selection:
-        """From the noted steps: parents [n], their mutants [2n] (i and n + i are parent i's), bool[2n] of the kept."""
+        """From the recorded steps: parents [n], their mutants [2n] (i and n + i are parent i's), bool[2n] of the
+        kept."""
         noted = list(steps)
         mutants, kept = (np.concatenate([step[place] for step in noted]) for place in (1, 2))
         digits = grid.digits(mutants)
@@ -62,7 +63,7 @@ class Selection:
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Plain data, ready for JSON."""
         return asdict(self)
 
 
@@ -76,7 +77,7 @@ class SelectionLog:
         self._made: dict[int, Selection] = {}
 
     def note(self, results: int, points: Indices, mutants: Indices, kept: npt.NDArray[np.bool_]) -> None:
-        """One step of the walk made after ``results`` results: parents [n], mutants [2n], kept bool[2n]."""
+        """Record one step of the walk made after ``results`` results: parents [n], mutants [2n], kept bool[2n]."""
         if results not in self._steps:
             self._steps[results] = []
             self._walked = 0
@@ -95,7 +96,7 @@ class SelectionLog:
 
 
 def _repeated(indices: Indices) -> npt.NDArray[np.bool_]:
-    """bool[n]: which indices occurred before in the list."""
+    """bool[n]: which indices occurred earlier in the list."""
     again = np.ones(len(indices), dtype=bool)
     again[np.unique(indices, return_index=True)[1]] = False
     return again

@@ -1,4 +1,4 @@
-"""How good a cost model is, and how varied a batch: plain records, computed as a search goes and never used by it."""
+"""How good a cost model is, and how varied a batch: plain records, computed during a search and never used by it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Proposal(NamedTuple):
     """Why a strategy proposed a configuration.
 
     ``origin``: ``random``, ``start`` (chosen before the first fit), ``plan`` and ``model`` (the cost model liked it),
-    ``neighbour`` (of a fast one), ``child`` (of two fast ones). ``score`` is what the model then in use said of it,
-    greater for faster and only to be compared within one fit; None before the first. ``fit`` counts fits from 1.
+    ``neighbour`` (of a fast one), ``child`` (of two fast ones). ``score`` is the prediction of the model in use then,
+    greater for faster and comparable only within one fit; None before the first. ``fit`` counts fits from 1.
     """
 
     origin: str
@@ -34,7 +34,8 @@ def spearman(predicted: npt.ArrayLike, true: npt.ArrayLike) -> float | None:
 
 
 def recall_at(predicted: npt.ArrayLike, true: npt.ArrayLike, k: int) -> float:
-    """Share of the ``k`` truly best (greatest) that is among the ``k`` best predicted; ``k`` is cut to the length."""
+    """Fraction of the ``k`` truly best (greatest) that are among the ``k`` best predicted; ``k`` is limited to the
+    length."""
     a, b = np.asarray(predicted, dtype=np.float64), np.asarray(true, dtype=np.float64)
     k = min(k, len(a))
     if not k:
@@ -52,7 +53,7 @@ def _ranks(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class ModelQuality:
-    """Agreement of scores with speeds on ``count`` configurations: Spearman's correlation and recall by k."""
+    """Agreement of scores with speeds on ``count`` configurations: Spearman's correlation, and recall by k."""
 
     count: int
     spearman: float | None
@@ -78,13 +79,14 @@ class ModelQuality:
         return cls.of(score(indices), speeds, ks)
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Plain data, ready for JSON."""
         return {**asdict(self), "recall": {str(k): value for k, value in self.recall.items()}}
 
 
 @dataclass(frozen=True)
 class Distinctness:
-    """How varied a batch is: mean share of knobs in which two of it differ, and the distinct values of each knob."""
+    """How varied a batch is: the mean fraction of knobs in which two members differ, and the distinct values of each
+    knob."""
 
     hamming: float
     values: tuple[int, ...]
@@ -102,8 +104,8 @@ class Distinctness:
 
 @dataclass(frozen=True)
 class BatchQuality:
-    """One batch between two fits: how the model fitted before it predicted it, and how varied it was. ``spread`` is
-    the coefficient of variation of its speeds (failures left out), ``scores`` the number of distinct scores."""
+    """One batch between two fits: how well the model fitted before it predicted it, and how varied it was. ``spread``
+    is the coefficient of variation of its speeds (without failures), ``scores`` the number of distinct scores."""
 
     model: ModelQuality
     distinctness: Distinctness
@@ -119,7 +121,7 @@ class BatchQuality:
         return cls(ModelQuality.of(scores, speeds), Distinctness.of(digits), spread, distinct)
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Plain data, ready for JSON."""
         return {**asdict(self), "model": self.model.to_dict()}
 
 
@@ -134,5 +136,5 @@ class QualityLog:
         self.batches.append(batch)
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Plain data, ready for JSON."""
         return {"batches": [batch.to_dict() for batch in self.batches]}

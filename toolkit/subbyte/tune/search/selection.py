@@ -1,7 +1,7 @@
 """Keeping half of the mutants by diversity: the measures, the reference sets and the pairing with the parents.
 
-Choi et al. 2022, section 3.4, say that half of all mutants is kept "considering the configuration diversity"; which
-measure, compared with what, is left open, so all three are options.
+Choi et al. 2022, section 3.4, say that half of all mutants is kept "considering the configuration diversity"; they
+leave open which measure is used, and compared with what, so all three are options.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ Places2D = npt.NDArray[np.float64]
 
 
 RENEWED = 16
-"""Picks after which gains are computed anew; a whole half at once would pick near-copies."""
+"""Picks after which gains are recomputed; picking a whole half at once would select near-copies."""
 
 
 def pick_novel(candidates: Digits, reference: Digits, count: int) -> Places:
     """Greedy by rarity of knob values: gain = sum over knobs of 1 / (1 + times the value was picked).
 
-    ``candidates`` int[n, knobs] and ``reference`` int[m, knobs] (which counts as picked) are digits. Counts instead of
-    AutoTVM's yes or no, whose gains are all zero after a handful of picks. Gains are renewed after every 16 picks; an
-    exact duplicate of another candidate comes last. Returns ``count`` places, in order.
+    ``candidates`` int[n, knobs] and ``reference`` int[m, knobs] (which counts as picked) are digits. Counts are used
+    instead of AutoTVM's yes or no, whose gains are all zero after a handful of picks. Gains are recomputed after every
+    16 picks; an exact duplicate of another candidate comes last. Returns ``count`` positions, in order.
     """
     n, knobs = candidates.shape
     top = 1 + int(max(candidates.max(initial=0), reference.max(initial=0)))
@@ -46,10 +46,10 @@ def pick_novel(candidates: Digits, reference: Digits, count: int) -> Places:
 
 
 def pick_distant(candidates: Places2D, reference: Places2D, count: int) -> Places:
-    """Greedy farthest points: each pick has the greatest least distance to the picked and the reference rows.
+    """Greedy farthest points: each pick maximizes the smallest distance to the picked and the reference rows.
 
-    Rows are coordinates float[n, d]; the distance is the sum of absolute differences. Without any reference the first
-    row starts. Returns ``count`` places, in order.
+    Rows are coordinates float[n, d]; the distance is the sum of absolute differences. Without a reference the first
+    row is picked first. Returns ``count`` positions, in order.
     """
     apart = _distances(candidates, candidates)
     nearest = _distances(candidates, reference).min(axis=1) if len(reference) else np.full(len(candidates), np.inf)
@@ -80,7 +80,7 @@ def coordinates(grid: Grid, digits: Digits, weights: npt.NDArray[np.float64] | N
 
 
 def main_effects(digits: Digits, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Weight of each knob, float[knobs] summing to 1: variance of the mean score between its values."""
+    """Weight of each knob, float[knobs] summing to 1: the variance between the mean scores of its values."""
     total = np.zeros(digits.shape[1])
     for knob in range(digits.shape[1]):
         counts = np.bincount(digits[:, knob])
@@ -91,7 +91,7 @@ def main_effects(digits: Digits, scores: npt.NDArray[np.float64]) -> npt.NDArray
 
 
 def pair_globally(kept: npt.NDArray[np.bool_], rng: np.random.Generator) -> Places:
-    """Which of 2n mutants meets which parent, given the n kept: places [n] into the mutants.
+    """Which of 2n mutants meets which parent, given the n kept: positions [n] among the mutants.
 
     ``kept`` bool[2n]; mutants i and n + i are parent i's. A parent with one kept mutant meets it; one with two meets
     one of them, drawn at random, and the other goes to a parent that has none, likewise at random.

@@ -1,8 +1,8 @@
-"""What is added to the sums of later turns, on its way while a turn multiplies and compares.
+"""Loading the residual of later turns while a turn multiplies and compares.
 
-Where registers allow it, what single sums add is loaded while the turn before runs, and brought into the L2 cache while
-the one before that does. Otherwise it is brought there a turn before, and loaded before its own turn's products; the
-largest of windows, which take more registers, while they run.
+If registers allow, individual residuals are loaded while the preceding turn runs, and prefetched into the L2 cache
+during the turn before that. Otherwise they are prefetched one turn ahead and loaded before their own turn's products;
+window maxima, which take more registers, are loaded while the products run.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from subbyte.tirx.emit import registers, when
 
 @dataclass
 class Ahead:
-    """Loads for a warpgroup, whose first turn is that of its number."""
+    """Loads for a warpgroup; its first turn has the warpgroup's own number."""
 
     plan: BitsPlan
     shortcut: Shortcut
     warpgroup: Any
     held: list[Any] = field(default_factory=list)
-    """Of each tile of a turn what is added."""
+    """The residual for each tile of a turn."""
     following: list[Any] = field(default_factory=list)
 
     def _place(self, tile: Any) -> TilePlace:
@@ -37,7 +37,7 @@ class Ahead:
         return self.plan.fusion.residual > 0 and self.plan.fusion.residual_pool == 1
 
     def begin(self) -> None:
-        """Registers; load what the first turn adds, and bring that of the next one near."""
+        """Allocate registers, load the residual of the first turn and prefetch that of the next one."""
         plan, rows = self.plan, range(self.plan.config.turn_rows)
         if not self._single:
             return
@@ -48,13 +48,13 @@ class Ahead:
             self._fetch(self.warpgroup, 1)
 
     def before(self, place: TilePlace, tile: Any) -> None:
-        """Where nothing of turn number ``tile`` is loaded yet: load it, and bring that of the next one near."""
+        """If nothing for turn ``tile`` is loaded yet, load it, and prefetch for the next one."""
         if self.plan.fusion.residual and not self.plan.loads_ahead:
             self._fetch(tile, 1)
             self._load(place, self.held)
 
     def during(self, tile: Any) -> None:
-        """What later turns add, while the products of turn number ``tile`` run."""
+        """Load for later turns while the products of turn ``tile`` run."""
         if self.plan.loads_ahead:
             beyond = tile + self.plan.config.consumers
             with when(beyond < self.plan.turns):
@@ -62,11 +62,11 @@ class Ahead:
             self._fetch(tile, 2)
 
     def added(self, place: TilePlace, further: int) -> Any:
-        """What is added to a tile of this turn."""
+        """The residual of a tile of this turn."""
         return self.held[further] if self._single else self.shortcut.load(place)
 
     def end(self) -> None:
-        """The next turn is this one's successor."""
+        """Advance to this turn's successor."""
         for now, later in zip(self.held, self.following, strict=False):
             for i in range(self.plan.residual_registers):
                 T.buffer_store(now, later[i], [i])

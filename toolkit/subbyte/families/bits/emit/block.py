@@ -1,4 +1,4 @@
-"""What the parts of the kernel share: buffers, coordinates and addresses of a block."""
+"""What the parts of the kernel share: a block's buffers, coordinates and addresses."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class Block:
     parameters: Any
     output: Any
     residual: Any
-    """What an earlier layer kept; None where nothing is added."""
+    """What an earlier layer kept; None if nothing is added."""
     sums: Any
-    """What is kept for a later layer; None where nothing is."""
+    """What is kept for a later layer; None if nothing is."""
     shared: Any
     base: Any
     """Byte address of the block's shared memory."""
     thread: Any
     warp: Any
-    """Index of the warp; the same for all its lanes as the compiler sees it."""
+    """Index of the warp, known to the compiler to be the same for all its lanes."""
     lane: Any
     slice_: Any
-    """Index among the blocks that share an input."""
+    """Index among the blocks that share the same input."""
     group: Any
     """Group of 8 images."""
     first_row: Any
@@ -46,12 +46,12 @@ class Block:
 
     @property
     def units(self) -> Any:
-        """The base in units of 16 bytes, as descriptors count: shared memory has fewer than 2^14 of them."""
+        """The base in units of 16 bytes, as in descriptors: shared memory has fewer than 2^14 of them."""
         return self.base >> T.uint32(4)
 
     def row_span(self) -> tuple[Any, Any, Any]:
-        """Of each staged row: the first column of the image that it holds, how many there are, and how many pixels
-        stand before them that are none of the image."""
+        """For each staged row: the first image column that it holds, the number of columns, and the number of padding
+        pixels before them."""
         plan, w = self.plan, self.plan.view
         if plan.config.row_parts == 1:
             return 0, w.w, w.pad
@@ -61,19 +61,19 @@ class Block:
 
     @property
     def first_input(self) -> Any:
-        """Stored row of the image that is staged first; before the image it is negative."""
+        """The image row that is staged first; negative above the image."""
         return self.plan.stored_row(self.input_row(0))
 
     def input_row(self, row: Any) -> Any:
-        """Row of the image where the window of an output row of the block begins."""
+        """The image row where the window of an output row of the block begins."""
         w = self.plan.view
         return (self.first_row + row) * w.stride - w.pad
 
     def staged_row(self, row: Any) -> Any:
-        """Staged row where the window of an output row of the block begins."""
+        """The staged row where the window of an output row of the block begins."""
         if not self.plan.paired_rows:
             return row * self.plan.view.stride
-        if self.plan.config.turn_rows > 1:  # blocks and turns begin with an even row
+        if self.plan.config.turn_rows > 1:  # blocks and turns begin at an even row
             return (row * self.plan.view.stride + self.plan.view.pad % 2) // 2
         return self.plan.stored_row(self.input_row(row)) - self.first_input
 
@@ -83,16 +83,16 @@ class Block:
 
     @property
     def table(self) -> Any:
-        """Index of the first word of the table in shared memory."""
+        """Index of the table's first word in shared memory."""
         return self.plan.table_base // 4
 
     @property
     def weight_barrier(self) -> Any:
-        """Byte address of the barrier of weights and table."""
+        """Byte address of the barrier for weights and table."""
         return self.row_barrier(T.uint32(self.plan.staged_rows))
 
     def window_barrier(self, row: Any) -> Any:
-        """Byte address of the barrier of an output row whose windows are counted."""
+        """Byte address of the barrier for an output row whose windows have been counted."""
         return self.row_barrier(row + T.uint32(self.plan.staged_rows + 1))
 
     def wait(self, address: Any) -> None:
@@ -105,16 +105,16 @@ class Block:
 
 @dataclass
 class TilePlace:
-    """Output row and column, in the block, of the first pixel of a tile."""
+    """Output row and column, within the block, of a tile's first pixel."""
 
     row: Any
     column: Any
     origin: Any = 0
-    """Output column where the block's share of the rows begins."""
+    """Output column where the block's part of the rows begins."""
 
     @classmethod
     def of(cls, plan: BitsPlan, tile: Any, origin: Any = 0) -> TilePlace:
-        """Of the first tile of turn number ``tile``."""
+        """The first tile of turn ``tile``."""
         if plan.config.run_on:
             first = bind("first", tile * TILE_PIXELS)
             row = bind("row", first // plan.pitch)
@@ -124,7 +124,7 @@ class TilePlace:
         return cls(row * plan.config.turn_rows, column, origin)
 
     def below(self, further: int) -> TilePlace:
-        """Of the tile so many rows below."""
+        """The tile this many rows below."""
         return self if not further else TilePlace(self.row + further, self.column, self.origin)
 
     def first_input(self, block: Block) -> Any:
@@ -133,7 +133,7 @@ class TilePlace:
         return block.staged_row(self.row) * plan.pitch + self.column * plan.view.stride
 
     def pixel(self, plan: BitsPlan, further: Any) -> TilePlace:
-        """Of the pixel ``further`` than the first, 0 to 7."""
+        """The pixel ``further`` positions after the first, 0 to 7."""
         column = bind("column", self.column + further + self.origin)
         if not plan.config.run_on:
             return TilePlace(self.row, column)
@@ -146,7 +146,7 @@ class TilePlace:
 
 
 class Walk:
-    """A warpgroup's way over its turns: the place of each from the one before, without a division."""
+    """A warpgroup's sequence of turns: each place is computed from the one before, without a division."""
 
     def __init__(self, block: Block, warpgroup: Any) -> None:
         self._plan = plan = block.plan
@@ -156,12 +156,12 @@ class Walk:
         self._set(first.row // plan.config.turn_rows, first.column)
 
     def place(self) -> TilePlace:
-        """Of this turn."""
+        """The place of this turn."""
         row = bind("row", self._at[0]) * self._plan.config.turn_rows
         return TilePlace(row, bind("column", self._at[1]), self._origin)
 
     def on(self) -> None:
-        """To the warpgroup's next turn."""
+        """Advance to the warpgroup's next turn."""
         plan, consumers = self._plan, self._plan.config.consumers
         width = plan.pitch if plan.config.run_on else plan.row_tiles * TILE_PIXELS
         rows, columns = divmod(consumers * TILE_PIXELS, width)
@@ -178,8 +178,8 @@ class Walk:
 
 
 def indices(plan: BitsPlan) -> tuple[Any, Any, Any, Any]:
-    """A block's number, a thread's, shared memory, and a register array of one word: the warp's number, which the
-    compiler knows to be that of all its lanes."""
+    """Block index, thread index, shared memory, and a one-word register array with the warp index, which the
+    compiler knows to be the same for all lanes."""
     index, _ = T.cta_id([plan.launch.grid[0], 1])
     thread = T.thread_id([plan.threads])
     for name, value in (("index", index), ("thread", thread)):
@@ -192,13 +192,13 @@ def indices(plan: BitsPlan) -> tuple[Any, Any, Any, Any]:
 
 
 def coordinates(plan: BitsPlan, buffers: Mapping[str, Any]) -> Block:
-    """The block that a thread belongs to, from its indices in the grid."""
+    """The block of a thread, from its indices in the grid."""
     index, thread, shared, warp = indices(plan)
     whole, parts, first_column = bind("place", index // plan.slices), plan.config.row_parts, 0
     place = whole if parts == 1 else bind("rows_place", whole // parts)
     if parts > 1:
         part = whole % parts * (plan.row_tiles * TILE_PIXELS)
-        first_column = bind("first_column", op.hidden("first_column", part))  # TVM would think of bytes below 0
+        first_column = bind("first_column", op.hidden("first_column", part))  # TVM would allow for bytes below 0
     return Block(
         plan, buffers["A"], buffers["Wt"], buffers.get("Prm"), buffers["Out"], buffers.get("Res"), buffers.get("Sum"),
         shared,

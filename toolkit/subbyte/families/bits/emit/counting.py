@@ -1,5 +1,5 @@
-"""The activations' bits of every window, counted by a warpgroup of its own: those of each staged pixel once, then of
-each window the sum of its pixels. Columns of ones count them as well, but make every instruction wider."""
+"""Counting the activation bits of every window, by a dedicated warpgroup: each staged pixel is counted once, and a
+window is the sum of its pixels. Columns of ones can count them too, but make every instruction wider."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from subbyte.tirx.emit import bind, loop, registers, when
 from subbyte.workload.conv import BATCH_GROUP
 
 _IMAGES = 4
-"""Counts of a pixel that are added up together: 16 bytes."""
+"""Counts of a pixel that are added together: 16 bytes."""
 
 
 def count_windows(block: Block, copier: int) -> None:
-    """All windows of a block, row by row as the staged rows come."""
+    """Count all windows of a block, row by row as the staged rows arrive."""
     plan = block.plan
     thread = bind("counter", block.thread - 128 * plan.config.consumers)
     with when(block.warp == copier):
@@ -40,7 +40,7 @@ def count_windows(block: Block, copier: int) -> None:
 
 
 def wait_for_windows(block: Block, place: TilePlace, seen: Any) -> None:
-    """Wait until the windows of every output row up to a tile's are counted."""
+    """Wait until the windows of every output row needed by a tile are counted."""
     needed = bind("counted", T.cast(place.row + 1, "uint32"))
     with T.While(seen[1] < needed):
         block.wait(block.window_barrier(seen[1]))
@@ -48,7 +48,7 @@ def wait_for_windows(block: Block, place: TilePlace, seen: Any) -> None:
 
 
 def _each(name: str, count: int, thread: Any, body: Any) -> None:
-    """Threads take the indices below ``count`` in turn."""
+    """Distribute the indices below ``count`` over the threads."""
     with loop("part", -(-count // COUNTERS)) as part:
         index = bind(name, part * COUNTERS + thread)
         with when(True if count % COUNTERS == 0 else index < count):
@@ -56,7 +56,7 @@ def _each(name: str, count: int, thread: Any, body: Any) -> None:
 
 
 def _staged_row(block: Block, row: Any, thread: Any) -> None:
-    """Count the bits of every image of every pixel of a staged row; of two paired rows apart."""
+    """Count the bits of every image of every pixel of a staged row; the two rows of a pair separately."""
     plan = block.plan
     rows = 2 if plan.paired_rows else 1
     words = PIECE_BYTES // 4 // rows
@@ -88,7 +88,7 @@ def _output_row(block: Block, row: Any, thread: Any) -> None:
     """Add up the windows of an output row."""
     plan, w = block.plan, block.plan.view
     first_row = block.first_input * (2 if plan.paired_rows else 1)
-    above = bind("above", op.hidden("above", block.input_row(row) - first_row))  # TVM would think of rows below 0
+    above = bind("above", op.hidden("above", block.input_row(row) - first_row))  # TVM would allow for rows below 0
     width, halves = plan.row_tiles * TILE_PIXELS, BATCH_GROUP // _IMAGES
 
     def add(index: Any) -> None:

@@ -1,9 +1,9 @@
-"""Counts to results. A thread holds, of two pixels (rows g and g + 8 of a warp's 16, g = lane // 4 its image), 8 of
+"""Counts to results. For two pixels (rows g and g + 8 of a warp's 16, g = lane // 4 is its image), a thread holds 8 of
 every 32 output channels: 8 q + k for k below 8, q = lane % 4.
 
-Bits: a comparison's sign is spread over a byte by ``prmt``, four comparisons at a time; after 8 of them a thread's word
+Bits: ``prmt`` spreads a comparison's sign over a byte, four comparisons at a time; after 8 of them a thread's word
 holds a byte for each of (two pixels) x (two words), and the four lanes of an image exchange bytes until each has a
-word. Where sums and thresholds are small, two sums share a register.
+whole word. If sums and thresholds are small, two sums share a register.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from subbyte.workload.conv import BATCH_GROUP
 from subbyte.workload.precision import SUMS
 
 _LANE_ENTRIES, _QUAD_WORDS = 4, 16
-"""Table entries of a lane that stand together, and of all four lanes."""
+"""Consecutive table entries of a lane, and words of all four lanes."""
 _LOW_HALVES = 0x5410
 """prmt: the lower halves of two words."""
 _SIGNS_PAIRED = 0xFDB9
@@ -37,7 +37,7 @@ _SIGNS_TOP = 0xFFBB
 
 
 class Epilogue:
-    """Emits what stands behind the instructions of a tile."""
+    """Emits the code after the instructions of a tile."""
 
     def __init__(self, block: Block) -> None:
         self.block, self.plan = block, block.plan
@@ -78,7 +78,7 @@ class Epilogue:
         return [self._pixel(place, place.pixel(self.plan, self.block.warp % 4 * 2 + half), half) for half in range(2)]
 
     def tile(self, counts: list[Any], pixels: list[Pixel], added: Any, further: int) -> None:
-        """The results of the tile ``further`` rows below a turn's first; ``added``: from :meth:`Shortcut.load`."""
+        """The results of the tile ``further`` rows below a turn's first; ``added`` comes from :meth:`Shortcut.load`."""
         self.lower = further > 0
         if not further:
             self.shortcut.begin_windows()
@@ -92,10 +92,10 @@ class Epilogue:
             self._store(self._planes(self._passed(counts, pixels, added)), pixels)
 
     def pooled(self, counts: list[list[Any]], rows: list[list[Pixel]]) -> None:
-        """The results of two tiles, one below the other: a thread's pixels of both are a window.
+        """The results of two vertically adjacent tiles: a thread's pixels in both form a window.
 
-        Of the largest sum all thresholds are passed that any passes; of the largest code the same, where a flipped
-        channel has passed what it has not.
+        The largest sum passes every threshold that any of them passes; the same holds for the largest code, where a
+        flipped channel has passed what its sum has not.
         """
         plan = self.plan
         upper, lower = (self._passed(one, pixels, None) for one, pixels in zip(counts, rows, strict=True))
@@ -109,7 +109,7 @@ class Epilogue:
         self._store(self._planes(upper), rows[0])
 
     def _turned(self) -> Any:
-        """The flips of a thread's channels, in the places that comparisons have before the exchange: of each gather."""
+        """The flips of a thread's channels, for each gather, positioned like the comparisons before the exchange."""
         plan = self.plan
         turned = registers("turned", plan.gathers)
         flip_base = self.block.table + plan.table_words - plan.flip_words
@@ -132,7 +132,7 @@ class Epilogue:
         return pixel
 
     def _locate(self, pixel: Pixel) -> None:
-        """Find the table of a pixel's class."""
+        """Find the table for a pixel's border class."""
         plan = self.plan
         rows, columns = plan.border_rows
         pixel.entry = T.int32(0)
@@ -143,11 +143,11 @@ class Epilogue:
         pixel.table = self._table(pixel.entry)
 
     def _table(self, entry: Any) -> Any:
-        """Index of a thread's first word of a class. Hidden: the compiler would compute each entry's address anew."""
+        """Index of a thread's first word for a class. Hidden: the compiler would recompute each entry's address."""
         return bind("table", op.hidden("table_at", self.block.table + entry + self.q * _LANE_ENTRIES))
 
     def _of_class(self) -> Any:
-        """Reads entries of a pixel's class, four at a time; where there is only one class, for both pixels at once."""
+        """Reads entries of a pixel's class, four at a time; with a single class, for both pixels at once."""
         held: dict[tuple[int, int], Any] = {}
         alike = self.plan.classes == (1, 1)
 
@@ -164,7 +164,8 @@ class Epilogue:
     # ---- sums -----------------------------------------------------------------------------------------------------
 
     def _ones(self, counts: list[Any], pixel: Pixel) -> Any:
-        """What the activations' bits alone contribute, for every channel of a pixel; None where nothing."""
+        """The contribution of the activation bits alone, the same for every channel of a pixel; None if there is
+        none."""
         plan, half = self.plan, pixel.half
         if not plan.form.per_pixel:
             return None
@@ -177,7 +178,7 @@ class Epilogue:
         return bind("ones", total * T.uint32(0x10001) if plan.paired else total)
 
     def _own_bits(self, counts: list[Any], plane: int, half: int) -> Any:
-        """How many bits of a plane of a pixel are 1: a column of ones has counted them."""
+        """How many bits of a pixel's plane are 1, as counted by a column of ones."""
         return counts[plane][self.plan.filter_columns // 2 + 2 * half]
 
     def _count(self, counts: Any, weight_plane: int, word: int, k: int, half: int) -> Any:
@@ -186,7 +187,7 @@ class Epilogue:
         return counts[column // 2 + k % 2 + 2 * half]
 
     def _varying(self, counts: list[Any], words: tuple[int, ...], k: int, half: int) -> Any:
-        """What varies with the pixel of a channel, or of two channels in one register."""
+        """The part of a sum that varies with the pixel, for one channel, or for two channels in one register."""
         plan = self.plan
         total: Any = None
         for plane in range(plan.sets):
@@ -200,8 +201,8 @@ class Epilogue:
         return total
 
     def _pair(self, low: Any, high: Any) -> Any:
-        """Two sums in one register: by prmt, since integer multiply-adds have a pipe of their own, which is full; sums
-        below 0 borrow from the upper half."""
+        """Two sums in one register: by ``prmt``, since integer multiply-adds use a separate pipe, which is full;
+        negative sums borrow from the upper half."""
         if self.plan.negative_sums:
             return low + high * T.uint32(1 << 16)
         pair = registers("pair", 1)
@@ -211,8 +212,8 @@ class Epilogue:
     # ---- bits -----------------------------------------------------------------------------------------------------
 
     def _passed(self, counts: list[Any], pixels: list[Pixel], added: Any) -> Any:
-        """What a thread's sums pass, [thresholds][gathers]: bit k of a byte says it of channel 8 q + k, the bytes are
-        (first pixel, second) x (two words)."""
+        """The thresholds that a thread's sums pass, [thresholds][gathers]: bit k of a byte is for channel 8 q + k, the
+        bytes are (first pixel, second) x (two words)."""
         plan = self.plan
         ones = [self._ones(counts, pixel) for pixel in pixels]
         passed = registers("passed", plan.thresholds * plan.gathers)
@@ -238,20 +239,20 @@ class Epilogue:
                 masks = self._comparisons(counts, ones, read, pixels, gather, k, added, whole)
                 for threshold, mask in enumerate(masks):
                     at = threshold * plan.gathers + gather
-                    before = T.uint32(0x01010101 * ((1 << k) - 1))  # what comes later overwrites the bits above
+                    before = T.uint32(0x01010101 * ((1 << k) - 1))  # later results overwrite the bits above
                     merged = (passed[at] & before) | (mask & (before ^ T.uint32(0xFFFFFFFF)))
                     T.buffer_store(passed, merged if k else mask, [at])
             for word in dict.fromkeys(word for word, _ in whole):
                 self.shortcut.keep([whole[word, half] for half in range(2)], pixels, word, self.lower)
 
     def _planes(self, passed: Any) -> list[list[Any]]:
-        """Codes from the thresholds that are passed, [gathers][planes]."""
+        """Codes from the passed thresholds, [gathers][planes]."""
         plan, gathers = self.plan, self.plan.gathers
         masks = [[passed[one * gathers + gather] for one in range(plan.thresholds)] for gather in range(gathers)]
         return [[rank_plane(one, plane) for plane in range(plan.output_planes)] for one in masks]
 
     def _by_line(self, counts: list[Any], pixels: list[Pixel]) -> list[list[Any]]:
-        """The same by a multiplication for each sum."""
+        """The same with one multiplication per sum."""
         plan = self.plan
         ones = [self._ones(counts, pixel) for pixel in pixels]
         found = registers("planes", plan.output_planes * plan.gathers)
@@ -277,14 +278,14 @@ class Epilogue:
         return [[found[gather * count + plane] for plane in range(count)] for gather in range(plan.gathers)]
 
     def _line(self, pixel: Pixel, word: int, k: int) -> Any:
-        """A channel's line: what is added, factor, offset."""
+        """A channel's line: addend, factor, offset."""
         held = registers("line", LINE_WORDS)
         at = (pixel.table + (word * 8 + k) * _LANE_ENTRIES * LINE_WORDS) * 4
         op.load_shared16(held, self.block.base + T.cast(at, "uint32"))
         return held
 
     def _store(self, planes: list[list[Any]], pixels: list[Pixel]) -> None:
-        """Codes [gathers][planes], whole words to each lane."""
+        """Store codes [gathers][planes], whole words per lane."""
         plan, gathers = self.plan, self.plan.gathers
         words = registers("words", plan.output_planes * gathers)
         word = registers("word", 1)
@@ -297,8 +298,8 @@ class Epilogue:
 
     def _comparisons(self, counts: list[Any], ones: list[Any], read: Any, pixels: list[Pixel], gather: int, k: int,
                      added: Any, whole: dict[tuple[int, int], list[Any]]) -> list[Any]:  # fmt: skip
-        """For each threshold a word of four bytes, all ones where it is passed: (first pixel, second) x (two words).
-        Sums that are kept go into ``whole``, by word and half."""
+        """For each threshold a word of four bytes, all ones if it is passed: (first pixel, second) x (two words).
+        Sums to be kept go into ``whole``, by word and half."""
         plan = self.plan
         slots = [gather] if plan.paired else list(plan.gather_words(gather))
         varying = [
@@ -336,7 +337,7 @@ class Epilogue:
         return masks
 
     def _whole(self, value: Any, read: Any, pixel: Pixel, word: int, k: int, added: Any) -> Any:
-        """A sum with what is added to it, and its constant where the sum itself is asked for."""
+        """A sum including the residual, and including its constant if the sum itself is needed."""
         plan = self.plan
         if plan.fusion.residual:
             value = value + self.shortcut.added(added, pixel.half, word, k)
@@ -351,7 +352,7 @@ class Epilogue:
     # ---- raw sums ---------------------------------------------------------------------------------------------------
 
     def _store_sums(self, counts: list[Any], pixel: Pixel) -> None:
-        """Raw sums: 8 neighbouring channels of a thread for each word."""
+        """Raw sums: 8 neighbouring channels per thread for each word."""
         plan, w = self.plan, self.plan.view
         block_channels = w.precision.output.block
         missing = w.padded_filters - plan.slices * plan.config.channels
@@ -372,14 +373,14 @@ class Epilogue:
                             value = self._with_ones(self._varying(counts, (word,), k, pixel.half), ones)
                             sums.append(value + T.cast(read(pixel, word * 8 + k), "uint32"))
                         self._store_four(store, channel, first, sums)
-            if missing > 0:  # channels that only fill up
+            if missing > 0:  # padding channels
                 with when(self.block.slice_ == plan.slices - 1):
                     for more in range(missing // WORD_CHANNELS * 2):
                         first = plan.slices * plan.config.channels + more // 2 * WORD_CHANNELS
                         store(first + self.q * 8 + more % 2 * 4, [T.uint32(0)] * 4)
 
     def _store_four(self, store: Any, channel: Any, first: int, sums: list[Any]) -> None:
-        """Four of a thread's 8 neighbouring channels, which begin with ``channel``."""
+        """Four of a thread's 8 neighbouring channels, starting at ``channel``."""
         store(channel + first, sums)
 
 

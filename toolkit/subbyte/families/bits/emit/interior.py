@@ -1,4 +1,4 @@
-"""Whether a thread's two pixels lie inside the border: a few instructions, which every turn has, instead of classes."""
+"""Whether a thread's two pixels are inside the border: a few instructions in every turn replace the class lookup."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from subbyte.tirx.emit import every
 
 
 def interior(block: Block, pixels: list[Pixel]) -> Any:
-    """Whether both pixels are of the inner class."""
+    """Whether both pixels belong to the inner class."""
     plan = block.plan
     rows, columns = (_run(classes) for classes in plan.border_rows)
     if not plan.config.run_on and columns[0] == columns[1]:
@@ -32,5 +32,5 @@ def _run(classes: tuple[int, ...]) -> tuple[int, int]:
 
 
 def _within(index: Any, first: int, last: int) -> Any:
-    """first <= index <= last, by one comparison."""
+    """first <= index <= last, with one comparison."""
     return T.cast(index - first, "uint32") <= T.uint32(last - first)

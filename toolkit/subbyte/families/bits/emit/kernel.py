@@ -1,4 +1,4 @@
-"""The TIRx function of a kernel: a warp copies, warpgroups multiply tiles of 8 pixels in turn."""
+"""The TIRx function of a kernel: one warp copies, warpgroups take turns multiplying tiles of 8 pixels."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _body(plan: BitsPlan, buffers: Mapping[str, Any]) -> None:
                 copy_rows(block)
         with T.Else():
             with when(block.warp < copier if plan.config.counted else True):
-                fill_border(block)  # while the rows are on their way
+                fill_border(block)  # while the rows are in flight
                 op.async_fence()
             op.named_barrier(READY, plan.threads, wait=True)
     if plan.config.counted:
@@ -75,7 +75,7 @@ def _consume(block: Block) -> None:
             place = walk.place()
             ahead.before(place, tile)
             _turn(block, epilogue, place, order, seen, tile, ahead)
-        if plan.config.stagger and exists is not True:  # who has no tile in the last turn keeps his place
+        if plan.config.stagger and exists is not True:  # without a tile in the last turn it still keeps its place
             with when(T.Not(exists)):
                 order.wait()
                 order.arrive()
@@ -85,7 +85,8 @@ def _consume(block: Block) -> None:
 def _turn(
     block: Block, epilogue: Epilogue, place: TilePlace, order: Stagger, seen: Any, tile: Any, ahead: Ahead
 ) -> None:
-    """The tiles of a turn, from its rows to its outputs. What is not of the products is computed while they run."""
+    """The tiles of a turn, from its rows to its outputs. Anything that does not depend on the products is computed
+    while they run."""
     plan = block.plan
     last = plan.config.turn_rows - 1
     _wait_for_rows(block, place.below(last), seen)
@@ -113,11 +114,11 @@ def _turn(
 
 
 def _wait_for_rows(block: Block, place: TilePlace, seen: Any) -> None:
-    """Wait for every staged row up to the last one that a tile reads."""
+    """Wait for all staged rows up to the last one that a tile reads."""
     plan = block.plan
     last = place.row
     if plan.config.run_on:
-        # between two rows lie pixels that are none: their windows reach into the next row
+        # between two rows there are non-existent pixels, whose windows extend into the next row
         beyond = max(0, (plan.view.s - 1) * plan.view.dilation - plan.view.pad)
         over = place.column + (TILE_PIXELS - 1 + beyond)
         last = T.min(last + over // plan.pitch, plan.config.tile_rows - 1)

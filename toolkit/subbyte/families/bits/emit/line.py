@@ -1,7 +1,7 @@
-"""Codes of four bits by one multiplication a sum, instead of 15 comparisons (subbyte.numerics.float_requant).
+"""Four-bit codes from one multiplication per sum, instead of 15 comparisons (subbyte.numerics.float_requant).
 
-Two codes stand in a byte, (first pixel, second) x (two words) in a word, and four such words of channels are transposed
-bit by bit: each bit of the codes makes a plane.
+Each byte holds two codes, so a word holds (first pixel, second) x (two words); four such words of channels are
+bit-transposed, and each bit of the codes becomes a plane.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import registers
 
 Entry = Callable[[Pixel, int, int], Any]
-"""Reads the entry of a pixel's class, of a word and channel 8 q + k: registers of added, factor, offset."""
+"""Reads the entry of a pixel's class for a word and channel 8 q + k: registers with addend, factor, offset."""
 Scaled = Callable[[int, int, int], Any]
-"""The scaled sum of a word, channel 8 q + k and half, but for what is added."""
+"""The scaled sum of a word, channel 8 q + k and half, without the residual."""
 
 
 def plane_words(words: tuple[int, ...], pixels: list[Pixel], scaled: Scaled, entry: Entry) -> list[Any]:
-    """The four planes of a gather's codes, as comparisons leave them: bit k of a byte is channel 8 q + k."""
+    """The four planes of a gather's codes, in the form that comparisons give: bit k of a byte is channel 8 q + k."""
     pairs = []
     for low in range(4):
         packed = registers("codes", 1)
@@ -36,7 +36,7 @@ def plane_words(words: tuple[int, ...], pixels: list[Pixel], scaled: Scaled, ent
 
 
 def _code(word: int, k: int, pixel: Pixel, scaled: Scaled, entry: Entry) -> Any:
-    """The levels that a sum reaches, below 0 or beyond 15 as they come."""
+    """The level that a sum reaches; not yet clipped to 0 and 15."""
     held = entry(pixel, word, k)
     reached = registers("reached", 1, "float32")
     pattern = T.reinterpret("float32", scaled(word, k, pixel.half) + held[0])
@@ -45,7 +45,7 @@ def _code(word: int, k: int, pixel: Pixel, scaled: Scaled, entry: Entry) -> Any:
 
 
 def transposed(words: list[Any]) -> list[Any]:
-    """Four words of nibbles -> four words whose nibbles hold bit p of those of word 0 to 3."""
+    """Four words of nibbles -> four words whose nibbles hold bit p of words 0 to 3."""
     for distance, low in ((2, 0x33333333), (1, 0x55555555)):
         below, above = T.uint32(low), T.uint32(0xFFFFFFFF ^ low)
         for first in range(4):

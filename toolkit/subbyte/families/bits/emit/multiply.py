@@ -1,4 +1,4 @@
-"""A tile's products: one-bit wgmma straight on the staged rows, and what the counts add up to."""
+"""A tile's products: one-bit wgmma directly on the staged rows, and the accumulation of the counts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, registers
 
 _UNIT = 16
-"""Bytes in which a descriptor counts."""
+"""Bytes per unit in a descriptor."""
 _ROW_BITS = 20
-"""More than the number of an output row has."""
+"""More bits than the index of an output row has."""
 
 
 def multiply(block: Block, place: TilePlace) -> list[list[Any]]:
-    """All instructions of a turn, a group for each of its tiles in order: whoever waits for one group less may read
-    another tile. For each tile a register array of counts for each set of sums."""
+    """All instructions of a turn, one group per tile in order, so that waiting for all but n groups makes the earlier
+    tiles readable. Returns for each tile a register array of counts for each set of sums."""
     plan = block.plan
     first_pixel, variant = place.first_input(block), T.uint32(0)
     tiles = range(plan.config.turn_rows)
@@ -48,8 +48,8 @@ def multiply(block: Block, place: TilePlace) -> list[list[Any]]:
 
 
 def _double(sums: Any, count: int, factor: int, others: int) -> None:
-    """Finish a tile's products, while those of the ``others`` go on, and multiply its sums by what a bit of the plane
-    before counts more: all of them, or the assembler waits behind every instruction."""
+    """Finish a tile's products, while those of the ``others`` continue, and multiply its sums by the weight of a bit of
+    the preceding plane: all of them, or the assembler inserts a wait after every instruction."""
     op.wgmma_wait(others)
     for i in range(count):
         T.buffer_store(sums, sums[i] * T.uint32(factor & 0xFFFFFFFF), [i])
@@ -59,9 +59,9 @@ def _double(sums: Any, count: int, factor: int, others: int) -> None:
 def _nothing(place: TilePlace) -> tuple[Any, Any]:
     """0 for the upper words of all descriptors of a turn, of rows and of weights.
 
-    They are constants, but the assembler writes constants anew before every instruction: two of five around a product.
-    What it cannot know stays in its register, if both words differ and it is computed within the turn. So they
-    take part in bits of the row's number that are 0.
+    They are constants, but the assembler rewrites constants before every instruction: two of five instructions around a
+    product. Values that it cannot know stay in registers, if the two words differ and are computed within the turn. So
+    they include bits of the row's index that are known to be 0.
     """
     zero = bind("no_row", T.cast(op.hidden("row_word", place.row), "uint32") >> T.uint32(_ROW_BITS))
     return zero, bind("no_rows", zero + zero)
@@ -89,9 +89,9 @@ def _instruction(
 
 
 def descriptor(address: Any, offset: int, piece: int, core: int, nothing: Any = None) -> Any:
-    """The matrix descriptor of what begins ``offset`` bytes behind an address in units of 16 bytes: no swizzle,
-    ``piece`` bytes from one 128 bits of K to the next, ``core`` from one 8 rows to the next (PTX ISA, matrix
-    descriptor). ``nothing``: a 0 to be added to the upper word."""
+    """The matrix descriptor of data ``offset`` bytes after an address in units of 16 bytes: no swizzle, ``piece`` bytes
+    between consecutive 128 bits of K, ``core`` bytes between consecutive groups of 8 rows (PTX ISA, matrix descriptor).
+    ``nothing``: a 0 to be added to the upper word."""
     low = address + T.uint32(offset // _UNIT + (piece // _UNIT << 16))
     high = T.uint64(core // _UNIT) if nothing is None else T.cast(nothing + T.uint32(core // _UNIT), "uint64")
     return (high << T.uint64(32)) | T.cast(low, "uint64")

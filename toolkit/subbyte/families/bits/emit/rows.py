@@ -1,4 +1,4 @@
-"""The way into shared memory: one warp copies weights and rows, the others write what lies beyond the image."""
+"""Filling shared memory: one warp copies weights and rows, the others write everything outside the image."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from subbyte.workload.precision import SUMS
 
 
 def set_up(block: Block) -> None:
-    """One thread sets up the barriers and begins to copy the weights and the table, which no launch writes."""
+    """One thread initializes the barriers and starts copying the weights and the table, which no launch writes."""
     plan = block.plan
     with loop("barrier", plan.staged_rows + 1) as barrier:
         op.barrier_init(block.row_barrier(T.cast(barrier, "uint32")), 1)
@@ -35,7 +35,8 @@ def set_up(block: Block) -> None:
 
 
 def copy_rows(block: Block) -> None:
-    """One thread copies every staged row that the image has, or the block's part of it, to where instructions read."""
+    """One thread copies every staged row that exists in the image, or the block's part of it, to where instructions
+    read."""
     plan, w = block.plan, block.plan.view
     first, pixels, before = block.row_span()
     row_bytes, stored_bytes = pixels * plan.pixel_bytes, w.w * plan.pixel_bytes
@@ -85,7 +86,7 @@ def fill_border(block: Block) -> None:
 
 
 def _fill_parts(block: Block, pieces: int) -> None:
-    """The same where blocks share rows: of rows beyond the image everything, of others what is beside it."""
+    """The same if blocks share rows: entire rows outside the image, and the edges of the others."""
     plan = block.plan
     _, pixels, before = block.row_span()
     with _turns(block, "staged_piece", plan.staged_rows * plan.pitch * pieces) as index:
@@ -97,7 +98,7 @@ def _fill_parts(block: Block, pieces: int) -> None:
 
 
 class _turns:
-    """Consumers take the indices below ``count`` in turn."""
+    """Distributes the indices below ``count`` over the consumers."""
 
     def __init__(self, block: Block, name: str, count: int) -> None:
         self.block, self.name, self.count = block, name, count
@@ -117,7 +118,7 @@ class _turns:
 
 
 def _fill(block: Block, pixel: Any, piece: Any) -> None:
-    """Write 16 bytes: the 128 channels of an image in a plane."""
+    """Write 16 bytes: 128 channels of an image in a plane."""
     plan = block.plan
     words = _fill_words(block, piece)
     op.store_shared16(block.base + T.cast(pixel * plan.pixel_bytes + piece * PIECE_BYTES, "uint32"), words)

@@ -1,5 +1,5 @@
-"""Sums of other layers and for other layers: 8 neighbouring channels of a thread in 16 bytes, of 32 bits each in twice
-16 bytes (subbyte.numerics.residual)."""
+"""Sums from earlier layers and for later ones: 8 neighbouring channels of a thread in 16 bytes, or with 32 bits each in
+two times 16 bytes (subbyte.numerics.residual)."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from subbyte.tirx.emit import bind, registers, when
 from subbyte.workload.conv import BATCH_GROUP, ceil_div
 
 _HALF_WORDS = BATCH_GROUP * GROUP_CHANNELS // 2
-"""From the first four sums of 32 bits of a thread to the others."""
+"""Distance from a thread's first four 32-bit sums to the others."""
 _AT_ONCE = 2
-"""Words of a pixel whose windows are loaded together: that many registers times 16 wait for memory."""
+"""Words of a pixel whose windows are loaded together: 16 times as many registers wait for memory."""
 _SIGNED = (0x9910, 0xBB32)
-"""prmt: the lower or the upper half of a word, its sign spread over the rest."""
+"""prmt: the lower or the upper half of a word, sign-extended."""
 _BOTH = 0x5410
 """prmt: the lower halves of two words."""
 
 
 @dataclass
 class Shortcut:
-    """Reads what is added to the sums of a tile, and writes what is kept of them."""
+    """Reads the residual of a tile, and writes the sums that are kept."""
 
     stores: Stores
     residual: Any
     sums: Any
     windows: Any = None
-    """Of a turn's upper tile the largest sums of each window's upper row, [words][registers]."""
+    """For a turn's upper tile, the largest sums of each window's upper row, [words][registers]."""
 
     @property
     def _plan(self) -> BitsPlan:
@@ -44,27 +44,27 @@ class Shortcut:
 
     @property
     def _wide(self) -> bool:
-        """A register holds one sum that is added, not two."""
+        """Whether a register holds one residual value, not two."""
         return self._plan.fusion.residual_bits == WIDE
 
     @property
     def _held(self) -> int:
-        """Registers of a thread's 8 sums that are added."""
+        """Registers for the residual of a thread's 8 sums."""
         return 8 if self._wide else 4
 
     def _at(self, place: Any, groups: int, group: Any, bits: int) -> Any:
-        """Index of the first word of a thread's sums in 32 channels of a pixel; of 32 bits the other four sums are 8
-        images further."""
+        """Index of the first word of a thread's sums in 32 channels of a pixel; with 32 bits the other four sums are 8
+        images further on."""
         first = ((place * groups + group) * (bits // 16 * BATCH_GROUP) + self.stores.image) * (GROUP_CHANNELS // 2)
         return first + self.stores.q * 4
 
     def wait(self) -> None:
-        """Nothing is read before the launches that wrote it have ended."""
+        """Read nothing before the launches that wrote it have ended."""
         if self._plan.fusion.residual and self._plan.config.dependent_launch:
             op.wait_for_previous_launch()
 
     def fetch(self, place: TilePlace) -> None:
-        """Bring what is added to the sums of a later tile into the L2 cache: two lanes of a warp, a pixel each."""
+        """Prefetch the residual of a later tile into the L2 cache: two lanes per warp, one pixel each."""
         plan, block, by = self._plan, self.stores.block, self._plan.fusion.residual_pool
         groups = plan.fusion.residual // GROUP_CHANNELS
         with when(block.lane < 2):
@@ -81,8 +81,8 @@ class Shortcut:
                             op.prefetch(self.residual.ptr_to([at]), there)
 
     def load(self, place: TilePlace, into: Any = None) -> Any:
-        """What is added to a tile's sums, [halves][words][4 pairs of channels] or of 32 bits 8 channels, in new
-        registers or those given; None where nothing is."""
+        """The residual of a tile, [halves][words][4 pairs of channels], or with 32 bits 8 channels, in new
+        registers or those given; None if there is none."""
         plan, by = self._plan, self._plan.fusion.residual_pool
         if not plan.fusion.residual:
             return None
@@ -103,19 +103,19 @@ class Shortcut:
         return held
 
     def _first(self, half: int, word: int) -> int:
-        """The first register of a word of one of the two pixels."""
+        """The first register for a word of one of the two pixels."""
         return (half * self._plan.words + word) * self._held
 
     @contextmanager
     def _there(self, word: int) -> Iterator[Any]:
-        """Only where something is added to a word's channels: their group."""
+        """Restrict to words whose channels have a residual: their channel group."""
         plan, groups = self._plan, self._plan.fusion.residual // GROUP_CHANNELS
         group = bind("group", plan.output_word(self.stores.block.slice_, word))
         with when(True if plan.slices * plan.words <= groups else group < groups):
             yield group
 
     def _window_place(self, pixel: TilePlace, index: int) -> Any:
-        """Index of a pixel of the window whose largest sums are added."""
+        """Index of a pixel in the window whose largest sum is added."""
         w, by = self._plan.view, self._plan.fusion.residual_pool
         row = (self.stores.block.group * w.p + self.stores.block.first_row + pixel.row) * by
         return (row + index // by) * (w.q * by) + pixel.column * by + index % by
@@ -128,7 +128,7 @@ class Shortcut:
             op.load16(into, first + 4, self.residual.ptr_to([at + _HALF_WORDS]), "activations")
 
     def _load_largest(self, into: Any, half: int, pixel: TilePlace, words: range) -> None:
-        """The largest of each window's sums: all loads of some words, then the comparisons."""
+        """The largest sums of each window: all loads for some words, then the comparisons."""
         windows, held = self._plan.fusion.residual_pool**2, self._held
         found = registers("window", len(words) * windows * held)
         for place, word in enumerate(words):
@@ -145,7 +145,7 @@ class Shortcut:
 
     @staticmethod
     def _larger(one: Any, other: Any, wide: bool) -> Any:
-        """The larger sum, or both of two in a register."""
+        """The larger sum, or the larger of each pair in a register."""
         larger = registers("larger", 1)
         if wide:
             T.buffer_store(larger, T.cast(T.max(T.cast(one, "int32"), T.cast(other, "int32")), "uint32"), [0])
@@ -160,7 +160,7 @@ class Shortcut:
         return T.cast(half[0], "int32")
 
     def added(self, held: Any, half: int, word: int, k: int) -> Any:
-        """What is added to the sum of channel 8 q + k of a word."""
+        """The residual for channel 8 q + k of a word."""
         first = (half * self._plan.words + word) * self._held
         if self._wide:
             return held[first + k]
@@ -173,7 +173,8 @@ class Shortcut:
             self.windows = registers("windows", self._plan.kept_windows)
 
     def keep(self, sums: list[list[Any]], pixels: list[Pixel], word: int, lower: bool) -> None:
-        """Write the 8 sums of a word of both pixels; of windows the largest, once their ``lower`` row is there."""
+        """Write the 8 sums of a word for both pixels; with windows the largest, once their ``lower`` row is
+        complete."""
         held = [self._as_kept(one) for one in sums]
         if self.windows is None:
             for pixel, words in zip(pixels, held, strict=True):
@@ -191,7 +192,7 @@ class Shortcut:
             self._write(largest, place, word)
 
     def _as_kept(self, sums: list[Any]) -> list[Any]:
-        """Eight sums as they are stored."""
+        """Eight sums in their stored form."""
         return sums if self._plan.fusion.keep_bits == WIDE else self._pairs(sums)
 
     def _write(self, words: list[Any], place: Any, word: int) -> None:

@@ -1,4 +1,4 @@
-"""Where outputs go: words of bits, each whole in one lane, to the pixels of the output as it lies in memory."""
+"""Output stores: words of bits, each whole in one lane, to the pixels of the output in its memory layout."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from subbyte.workload.conv import BATCH_GROUP
 from subbyte.workload.precision import SUMS
 
 CORE_WORDS = 32
-"""Of 8 images' 128 channels of a pixel, in a plane."""
+"""Words of 8 images' 128 channels of a pixel, in one plane."""
 
 
 @dataclass
@@ -27,16 +27,16 @@ class Pixel:
 
     half: int
     tile: TilePlace
-    """Where the tile begins."""
+    """The tile's position."""
     row: Any
     """Output row of the block."""
     column: Any
     entry: Any = None
-    """First table entry of its border class, once that is located."""
+    """First table entry of its border class, once known."""
     table: Any = None
     """Index of the thread's first word there."""
     counted: Any = None
-    """The bits of its window, where they are counted beside the products."""
+    """The bits in its window, if they are counted separately from the products."""
 
 
 @dataclass
@@ -47,14 +47,14 @@ class Stores:
     q: Any
     image: Any
     column: Any = None
-    """From a tile's first pixel to the one whose words the lane stores; None where outputs are pooled."""
+    """Offset from a tile's first pixel to the one whose words the lane stores; None if outputs are pooled."""
     word: Any = None
     """The lane's first word among those of a pixel."""
     pixel: Any = None
     """Index of the output's pixel at the block's first row."""
 
     def begin(self) -> None:
-        """Compute what no turn changes. Hidden: the compiler would compute it in each turn anew."""
+        """Compute what is the same in every turn. Hidden: the compiler would recompute it in each turn."""
         plan = self.plan
         if plan.output == SUMS or plan.fusion.pool > 1:
             return
@@ -71,16 +71,16 @@ class Stores:
 
     @property
     def _even(self) -> bool:
-        """Blocks begin with an even row."""
+        """Whether blocks begin at an even row."""
         return self.plan.config.tile_rows % 2 == 0
 
     @property
     def plan(self) -> BitsPlan:
-        """Of the kernel."""
+        """The kernel's plan."""
         return self.block.plan
 
     def own_words(self) -> list[Any]:
-        """The output words of the block that this lane has after the exchange, in the order of its registers."""
+        """The output words of the block that this lane holds after the exchange, in register order."""
         plan = self.plan
         if plan.words == 1:
             return [T.int32(0)]
@@ -90,7 +90,7 @@ class Stores:
 
     @contextmanager
     def in_map(self, row: Any, column: Any) -> Iterator[None]:
-        """Only where a pixel of the block is one of the layer's, before pooling."""
+        """Restrict to pixels of the block that exist in the layer, before pooling."""
         plan, w = self.plan, self.plan.view
         conditions = []
         if plan.pixels_per_row * plan.config.row_parts > w.q:
@@ -104,7 +104,8 @@ class Stores:
 
     @contextmanager
     def in_windows(self, row: Any, column: Any) -> Iterator[Any]:
-        """Only where a pixel's window of kept sums is whole: its index among those of all groups of images."""
+        """Restrict to pixels whose window of kept sums is complete; gives the window's index over all groups of
+        images."""
         plan, w, by = self.plan, self.plan.view, self.plan.fusion.keep_pool
         rows, columns = w.p // by, w.q // by
         y, x = bind("window_row", (self.block.first_row + row) // by), bind("window_column", column // by)
@@ -118,7 +119,7 @@ class Stores:
 
     @contextmanager
     def _in_output(self, row: Any, column: Any) -> Iterator[None]:
-        """Only where a pixel of the output, pooled or not, is there."""
+        """Restrict to pixels that exist in the output, pooled or not."""
         plan, w, pool = self.plan, self.plan.view, self.plan.fusion.pool
         if pool == 1:
             with self.in_map(row, column):
@@ -136,12 +137,12 @@ class Stores:
         return self.block.first_row // self.plan.fusion.pool + row
 
     def place(self, row: Any, column: Any) -> Any:
-        """Index of a pixel of the layer's map among those of all groups of images."""
+        """Index of a pixel of the layer's map, over all groups of images."""
         w = self.plan.view
         return (self.block.group * w.p + self.block.first_row + row) * w.q + column
 
     def _output_place(self, row: Any, column: Any) -> Any:
-        """Index of a pixel of the output, or of a pair of them."""
+        """Index of an output pixel, or of a pair of them."""
         plan, y = self.plan, self._output_row(row)
         if self.pixel is not None:
             paired = row // 2 if self._even else y // 2
@@ -151,7 +152,7 @@ class Stores:
         return (self.block.group * plan.out_rows + y) * plan.out_columns + column
 
     def words(self, words: Any, pixels: list[Pixel]) -> None:
-        """Lanes 0 and 1 have words of the first pixel, 2 and 3 of the second; where both are pooled, the same."""
+        """Lanes 0 and 1 have words of the first pixel, 2 and 3 of the second; if both are pooled into one, the same."""
         plan, pool = self.plan, self.plan.fusion.pool
         if pool == 1:
             own = pixels[0].tile.pixel(plan, self.column)
@@ -174,7 +175,7 @@ class Stores:
                             at = self._output_word(pixel, word, plane, upper)
                         T.buffer_store(self.block.output, words[plane * plan.gathers + index], [at])
                 self._padding(pixel, plane, upper)
-                if plan.paired_output and plan.out_rows % 2:  # the row below the last one only fills up
+                if plan.paired_output and plan.out_rows % 2:  # the row below the last one is padding
                     last = self._output_row(row) == plan.out_rows - 1
                     with when(T.And(self.block.slice_ == 0, last)):
                         for word in range(plan.pixel_words):
@@ -190,7 +191,7 @@ class Stores:
             T.buffer_store(words, T.Select(there, words[i], T.uint32(0)), [i])
 
     def _padding(self, pixel: Any, plane: int, upper: Any) -> None:
-        """The last block of channels also writes the words of channels that only fill up."""
+        """The last block of channels also writes the words of padding channels."""
         plan = self.plan
         missing = plan.pixel_words - plan.slices * plan.words
         if missing > 0:
@@ -199,12 +200,12 @@ class Stores:
                     self._zero(pixel, word, plane, upper)
 
     def _zero(self, pixel: Any, word: int, plane: int, upper: Any) -> None:
-        """Write a word that only fills up, with one of the lanes that have words of the pixel."""
+        """Write a padding word, with one of the lanes that hold words of the pixel."""
         with when(True if self.plan.words == 1 else self.q % 2 == word % 2):
             T.buffer_store(self.block.output, T.uint32(0), [self._output_word(pixel, T.int32(word), plane, upper)])
 
     def _own_word(self, pixel: Any, gather: int, plane: int, upper: Any) -> Any:
-        """Index of the lane's word of a gather; None where blocks' words are no neighbours."""
+        """Index of the lane's word in a gather; None if a block's words are not contiguous."""
         plan = self.plan
         if self.word is None:
             return None
@@ -214,7 +215,7 @@ class Stores:
         return pixel * (plan.filter_blocks * plan.output_planes * CORE_WORDS) + self.word + further
 
     def _output_word(self, pixel: Any, word: Any, plane: int, upper: Any) -> Any:
-        """Index of a word; ``upper``: 1 in the second of two paired rows."""
+        """Index of a word; ``upper`` is 1 in the second of two paired rows."""
         plan = self.plan
         if plan.paired_output:
             return ((pixel * plan.output_planes + plane) * BATCH_GROUP + self.image) * 4 + upper * 2 + word

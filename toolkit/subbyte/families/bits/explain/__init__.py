@@ -1,4 +1,4 @@
-"""What can be shown of a kernel on bit planes: the records of its topics are in the modules of this folder."""
+"""What can be shown of a kernel on bit planes: the modules of this folder make the records of its topics."""
 
 from subbyte.families.bits.explain.composition import PlaneComposition, plane_composition
 from subbyte.families.bits.explain.tiling import bits_tiling

@@ -1,12 +1,12 @@
-"""Where a kernel on bit planes has its planes, and how a thread makes an output of their counts.
+"""How a kernel on bit planes arranges its planes, and how a thread composes an output from their counts.
 
 An instruction multiplies 64 rows (8 pixels of 8 images, one plane of the activations) by N columns: the block's output
 channels once for each plane of the weights, then 8 columns of ones, which count the activations' own bits. Each plane
-of the activations is an instruction of its own, with a set of accumulators of its own; with ``doubled`` they share one,
-multiplied by two from plane to plane. Rows and columns are dealt to threads so that a thread has every count of its
-outputs: it adds them up in registers, and no partial result is stored anywhere.
+of the activations is a separate instruction with its own set of accumulators; with ``doubled`` they share one,
+multiplied by two from plane to plane. Rows and columns are assigned to threads so that a thread holds every count of
+its outputs: it adds them up in registers, and no partial result is stored anywhere.
 
-Counts are of the first tile of the first block. APNN-TC (arXiv 2106.12169) combines planes in shared memory.
+Counts are those of the first tile of the first block. APNN-TC (arXiv 2106.12169) combines planes in shared memory.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from subbyte.workload.conv import BATCH_GROUP
 from subbyte.workload.precision import SUMS
 
 NO_COLUMN = -1
-"""Of a count that no instruction gives: of the activations' bits, where a thread counts them in registers."""
+"""The column of a count that no instruction gives: activation bits that a thread counts in registers."""
 ROWS, DEPTH = 64, 256
 """M and K of the instruction."""
 
@@ -48,11 +48,11 @@ class Band:
 
 @dataclass(frozen=True)
 class Term:
-    """A count in a register of the thread, and what it is multiplied by.
+    """A count in a register of the thread, and its factor.
 
-    ``set`` is the set of accumulators; ``plane`` the plane of the activations that it counts (-1: all, doubled one
-    after the other); ``weight_plane`` that of the weights (-1: the columns of ones, or where there are none what the
-    thread has counted itself: ``column`` and ``register`` are -1).
+    ``set`` is the set of accumulators; ``plane`` the counted plane of the activations (-1: all, doubled one
+    after the other); ``weight_plane`` that of the weights (-1: the columns of ones or, without them, what the
+    thread has counted itself: ``column`` and ``register`` are then -1).
     """
 
     set: int
@@ -66,8 +66,8 @@ class Term:
 
 @dataclass(frozen=True)
 class Composed:
-    """An output: its ``channel`` of the block, the ``lane`` that has all of its counts, and their sum with the
-    ``constant`` of the channel at this border."""
+    """An output: its ``channel`` within the block, the ``lane`` that holds all of its counts, and their sum including
+    the ``constant`` of the channel at this border."""
 
     channel: int
     lane: int
@@ -80,9 +80,9 @@ class Composed:
 class PlaneComposition(InfoRecord):
     """The planes of a kernel's first tile, and the outputs of one pixel: 32 output channels of one image.
 
-    ``image`` and ``pixel`` are of the tile, ``at`` is the output pixel and ``batch`` the image that they are of the
-    workload; ``row`` is theirs in the instruction and ``warp`` the warp of the warpgroup that has it. ``planes`` and
-    ``weight_planes`` are bits; ``steps`` the instructions of a plane, each of K = 256.
+    ``image`` and ``pixel`` are positions in the tile, ``at`` is the output pixel and ``batch`` the image of the
+    workload; ``row`` is their row in the instruction and ``warp`` the warp of the warpgroup that holds it. ``planes``
+    and ``weight_planes`` are numbers of bits; ``steps`` is the number of instructions per plane, each with K = 256.
     """
 
     workload: ConvWorkload
@@ -112,14 +112,14 @@ class PlaneComposition(InfoRecord):
         return 1 if self.doubled else self.planes
 
     def title(self) -> str:
-        """Whose outputs."""
+        """The outputs that are shown."""
         return (
             f"{self.workload.label}, {self.config}: planes in {self.instruction}, image {self.batch}, "
             f"output pixel {self.at}"
         )
 
     def table(self) -> Table:
-        """One row for each count of each output."""
+        """One row per count of each output."""
         rows = (
             (one.channel, one.lane, term.set, _or_counted(term.register), "all" if term.plane < 0 else term.plane,
              "ones" if term.weight_plane < 0 else term.weight_plane, _or_counted(term.column), term.count, term.factor)
@@ -160,8 +160,8 @@ def plane_composition(
     plan: BitsPlan, image: int = 0, pixel: int = 0, seed: int = 0, x: NDArray[Any] | None = None,
     w: NDArray[Any] | None = None,
 ) -> PlaneComposition:  # fmt: skip
-    """The planes of a kernel and the outputs of one pixel of its first tile: of values x [N,H,W,C] and w [K,R,S,C],
-    else of random ones. Raises InvalidInput for a configuration that is refused and a pixel that does not exist."""
+    """The planes of a kernel and the outputs of one pixel of its first tile: for values x [N,H,W,C] and w [K,R,S,C],
+    or random ones by default. Raises InvalidInput for a rejected configuration and for a pixel that does not exist."""
     plan = replace(plan, output=SUMS)
     if reason := why_not(plan):
         raise InvalidInput(f"{plan.workload.label} with {plan.config.key} is refused: {reason}")
@@ -193,7 +193,7 @@ def plane_composition(
 
 
 def _place(plan: BitsPlan, image: int, pixel: int) -> tuple[int, tuple[int, int]]:
-    """The image of the workload and the output pixel that a row of the first tile is of."""
+    """The workload's image and output pixel for a row of the first tile."""
     w = plan.workload
     for name, value in (("image", image), ("pixel", pixel)):
         if value not in range(BATCH_GROUP):
@@ -217,7 +217,7 @@ def _bands(plan: BitsPlan) -> tuple[Band, ...]:
 
 
 def _constants(window: OneWindow) -> list[int]:
-    """What is added to the counts of each channel, at this pixel's border."""
+    """The constant added to the counts of each channel at this pixel's border."""
     constants = channel_constants(window.workload, window.w)[window.border_class, :WORD_CHANNELS]
     return [int(one) for one in constants]
 
@@ -225,7 +225,7 @@ def _constants(window: OneWindow) -> list[int]:
 def _outputs(
     plan: BitsPlan, row: int, counts: tuple[NDArray[np.int64], NDArray[np.int64]], constants: list[int]
 ) -> tuple[Composed, ...]:
-    """The outputs of a row of the instruction, of the first 32 channels of the block."""
+    """The outputs of a row of the instruction, for the first 32 channels of the block."""
     shared, own = counts
     pattern = fragments(f"wgmma.m{ROWS}n{plan.n}k{DEPTH}.b1")
     held = {

@@ -1,4 +1,4 @@
-"""How a kernel on one-bit products of warpgroups cuts the matrix product."""
+"""How a kernel on one-bit warpgroup products divides the matrix product."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from subbyte.workload.operand import BLOCK_BITS
 
 
 def bits_tiling(plan: BitsPlan) -> BitTiling:
-    """The levels of a plan: blocks, turns of warpgroups, instructions, whose columns hold every plane of the weights.
-    Raises InvalidInput with the reason for one that is refused."""
+    """The levels of a plan: blocks, turns of warpgroups, and instructions, whose columns hold every plane of the
+    weights. Raises InvalidInput with the reason for a plan that is rejected."""
     plan = replace(plan, output=plan.workload.precision.output.name)
     if reason := why_not(plan):
         raise InvalidInput(f"{plan.workload.label} with {plan.config.key} on {plan.arch.name} is refused: {reason}")
@@ -38,7 +38,7 @@ def bits_tiling(plan: BitsPlan) -> BitTiling:
 
 
 def _ring_tiling(plan: RingPlan) -> BitTiling:
-    """The levels of a kernel with a ring: tiles of a block, of its warpgroups, stages, instructions."""
+    """The levels of a kernel with a ring: tiles of a block, tiles of its warpgroups, stages, instructions."""
     config, pairs = plan.config, plan.weight_planes * plan.planes
     of_stage, of_tile = config.depth * BLOCK_BITS, TILE_PIXELS * BATCH_GROUP
     depth = len(plan.pieces) * BLOCK_BITS

@@ -1,1 +1,1 @@
-"""Kernels on one-bit products whose depth comes in stages, round a ring in shared memory."""
+"""Kernels on one-bit products whose depth is processed in stages, with a ring of stage buffers in shared memory."""

@@ -1,10 +1,10 @@
-"""The plan of a kernel with a ring of stages: what a stage holds, where it lies, which block computes what.
+"""The plan of a kernel with a ring of stages: the contents and places of stages, and which block computes what.
 
-All pixels of a layer of single pixels (a matrix product) are one row. A block multiplies 8 pixels for each of its
-warpgroups by its output channels, the depth in stages: of every pixel ``depth`` blocks of 128 channels, which lie one
-behind the other in memory, and the weights of as many. Blocks stay, and take the next tile when they have finished one.
-Blocks of a cluster are neighbours: those with the same output channels copy a share of the weights each and send it to
-all of them, those with the same pixels do so with the activations.
+All pixels of a layer of single pixels (a matrix product) form one row. A block multiplies 8 pixels for each of its
+warpgroups by its output channels. The depth is divided into stages: ``depth`` blocks of 128 channels of every pixel,
+contiguous in memory, and the matching weights. Blocks are persistent, and take the next tile when they have finished
+one. Blocks of a cluster are neighbours: those with the same output channels each copy a share of the weights and
+multicast it to all of them; those with the same pixels do the same with the activations.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from subbyte.families.shared.flat_view import flat_view
 from subbyte.workload.conv import ConvWorkload, ceil_div
 
 MULTIPROCESSORS = 132
-"""Of an H200, which has room for a block each; in clusters of two too."""
+"""Multiprocessors of an H200, each with room for one block, also in clusters of two."""
 CLUSTER_MULTIPROCESSORS = 120
-"""That clusters of four or eight find room on, as an H200 says (cuOccupancyMaxActiveClusters)."""
+"""Multiprocessors on which clusters of four or eight fit, according to an H200 (cuOccupancyMaxActiveClusters)."""
 BAND = 8
-"""Neighbouring tiles of pixels that blocks take before they go on to the next output channels: what they read stays in
-the L2 cache."""
+"""Neighbouring pixel tiles that blocks take before they move on to the next output channels, so that their data stays
+in the L2 cache."""
 COPIER_REGISTERS, MOST_REGISTERS = 24, 240
-"""Of a thread, least and most of what ``setmaxnreg`` is used for here (PTX ISA: 24 to 256, multiples of 8)."""
+"""Registers per thread: least and most for which ``setmaxnreg`` is used here (PTX ISA: 24 to 256, multiples of 8)."""
 FRAGMENT_WORDS = 4
-"""Registers of a thread for the activations of an instruction."""
+"""Registers per thread for the activations of an instruction."""
 
 
 @dataclass(frozen=True)
 class RingPlan(BitsPlan):
-    """Everything about one kernel with a ring that can be known before generating it."""
+    """Everything about one kernel with a ring that is known before its code is generated."""
 
     config: RingConfig
 
@@ -48,37 +48,37 @@ class RingPlan(BitsPlan):
 
     @property
     def flattened(self) -> bool:
-        """Pixels stand in another row than those of the layer."""
+        """Whether pixels are arranged in another row than the layer's."""
         return self.view != self.workload
 
     @cached_property
     def border_rows(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Nothing lies beyond a border."""
+        """Always none: nothing lies outside the image."""
         return (0,), (0,)
 
     @property
     def block_pixels(self) -> int:
-        """Pixels of a block, of 8 images each."""
+        """Pixels per block, of 8 images each."""
         return self.config.consumers * TILE_PIXELS
 
     @property
     def tile(self) -> tuple[int, int]:
-        """Rows and columns of output pixels of a block."""
+        """Rows and columns of output pixels per block."""
         return 1, self.block_pixels
 
     @property
     def cluster(self) -> int:
-        """Blocks of a cluster."""
+        """Blocks per cluster."""
         return self.config.share_weights * self.config.share_pixels
 
     @property
     def pixel_tiles(self) -> int:
-        """Tiles of a cluster along the pixels."""
+        """Cluster tiles along the pixels."""
         return ceil_div(self.view.w, self.block_pixels * self.config.share_weights)
 
     @property
     def channel_tiles(self) -> int:
-        """Tiles of a cluster along the output channels."""
+        """Cluster tiles along the output channels."""
         return ceil_div(self.slices, self.config.share_pixels)
 
     @property
@@ -89,52 +89,52 @@ class RingPlan(BitsPlan):
 
     @property
     def turns(self) -> int:
-        """Tiles of a cluster, one after the other."""
+        """Tiles that a cluster computes, one after the other."""
         return ceil_div(self.pixel_tiles * self.channel_tiles, self.clusters)
 
     @property
     def pixels_per_row(self) -> int:
-        """Pixels of all tiles, also those beyond the last one."""
+        """Pixels of all tiles, including those beyond the last one."""
         return self.pixel_tiles * self.config.share_weights * self.block_pixels
 
     @property
     def ones(self) -> int:
-        """Columns of ones: the activations' bits are counted in registers."""
+        """Columns of ones: none, the activation bits are counted in registers."""
         return 0
 
     # ---- stages ---------------------------------------------------------------------------------------------------
 
     @property
     def tile_stages(self) -> int:
-        """Stages of a tile."""
+        """Stages per tile."""
         return ceil_div(self.channel_blocks, self.config.depth)
 
     def stage_pieces(self, last: bool) -> int:
-        """Blocks of 128 channels of a stage; the last of a tile may have fewer."""
+        """Blocks of 128 channels per stage; the last stage of a tile may have fewer."""
         return self.channel_blocks - (self.tile_stages - 1) * self.config.depth if last else self.config.depth
 
     def stage_steps(self, last: bool) -> int:
-        """Instructions of a stage, for a plane of activations."""
+        """Instructions per stage and plane of activations."""
         return ceil_div(self.stage_pieces(last), 2)
 
     def pixel_stage_bytes(self, last: bool) -> int:
-        """Of a pixel in a stage."""
+        """Bytes of a pixel in a stage."""
         return self.stage_pieces(last) * self.planes * CORE_BYTES
 
     def weight_stage_bytes(self, last: bool) -> int:
-        """Of the weights of a stage."""
+        """Bytes of the weights of a stage."""
         return self.stage_steps(last) * 2 * self.n * PIECE_BYTES
 
     @property
     def fragments(self) -> int:
-        """Registers of a thread for the activations of a stage."""
+        """Registers per thread for the activations of a stage."""
         return self.stage_steps(False) * self.planes * FRAGMENT_WORDS
 
     # ---- shared memory --------------------------------------------------------------------------------------------
 
     @property
     def stage_bytes(self) -> int:
-        """Of a stage: activations, behind them weights."""
+        """Bytes of a stage: activations, then weights."""
         return self.block_pixels * self.pixel_stage_bytes(False) + self.weight_stage_bytes(False)
 
     @property
@@ -144,7 +144,7 @@ class RingPlan(BitsPlan):
 
     @property
     def tables(self) -> int:
-        """Places for what sums are compared with: of the tiles whose stages may be in the ring, and of the one before,
+        """Buffers for thresholds: for the tiles whose stages may be in the ring, and for the one before,
         whose sums may still be compared."""
         return 1 + ceil_div(self.config.stages, self.tile_stages)
 
@@ -155,7 +155,7 @@ class RingPlan(BitsPlan):
 
     @property
     def barrier_base(self) -> int:
-        """Byte where the barriers begin: of each stage one that it is full, then of each one that it is empty."""
+        """Byte where the barriers begin: one per stage that it is full, then one per stage that it is empty."""
         return self.table_base + self.tables * 4 * self.table_words
 
     @property
@@ -167,17 +167,18 @@ class RingPlan(BitsPlan):
 
     @property
     def threads(self) -> int:
-        """Of a block: the consumers', and a warpgroup that copies."""
+        """Threads per block: the consumers, and a copying warpgroup."""
         return 128 * (self.config.consumers + 1)
 
     @property
     def moves_registers(self) -> bool:
-        """The copying warpgroup gives registers to the others; one of them alone has as many as it can use."""
+        """Whether the copying warpgroup gives registers to the others; a single consumer already has as many as it can
+        use."""
         return self.config.consumers > 1
 
     @property
     def granted(self) -> int:
-        """Registers of a consumer's thread: with what the copying warpgroup gives away."""
+        """Registers per consumer thread, including those that the copying warpgroup gives away."""
         if not self.moves_registers:
             return MOST_REGISTERS
         launched = self.arch.registers_per_sm // self.threads // 8 * 8
@@ -186,7 +187,7 @@ class RingPlan(BitsPlan):
 
     @property
     def kept(self) -> int:
-        """Table entries that stay in registers: none, tiles differ in their output channels."""
+        """Table entries that stay in registers: none, since tiles differ in their output channels."""
         return 0
 
     # ---- launch ---------------------------------------------------------------------------------------------------

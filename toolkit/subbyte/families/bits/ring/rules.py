@@ -1,4 +1,4 @@
-"""Whether a plan with a ring can be built, and why not: rules, asked in order."""
+"""Whether a plan with a ring can be built, and why not: rules, checked in order."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from subbyte.workload.conv import ConvWorkload
 from subbyte.workload.precision import SUMS
 
 MOST_BLOCKS = 8
-"""Of a cluster that every GPU can start (CUDA C++ Programming Guide, thread block clusters)."""
+"""The largest cluster that every GPU can launch (CUDA C++ Programming Guide, thread block clusters)."""
 
 Rule = Callable[[RingPlan], str | None]
 
 
 def single_pixels(workload: ConvWorkload) -> str | None:
-    """Windows of one pixel each."""
+    """Each window must be a single pixel."""
     w = workload
     if (w.r, w.s, w.pad, w.stride) == (1, 1, 0, 1):
         return None
@@ -28,14 +28,14 @@ def single_pixels(workload: ConvWorkload) -> str | None:
 
 
 def output(plan: RingPlan) -> str | None:
-    """Codes that count thresholds, nothing between them and the sums."""
+    """Codes must count thresholds, with nothing fused in between."""
     if plan.fusion != NOTHING:
         return "fusion: a ring neither pools nor adds nor keeps sums; take a kernel without"
     return compared_output(plan.output, plan.view.precision.output)
 
 
 def sizes(plan: RingPlan) -> str | None:
-    """Knobs that fit the layer."""
+    """Knobs must fit the layer."""
     w, config = plan.view, plan.config
     if config.channels not in (32, 64, 128, 256):
         return f"tiles: {config.channels} output channels; allowed: 32, 64, 128, 256"
@@ -51,7 +51,7 @@ def sizes(plan: RingPlan) -> str | None:
 
 
 def ring(plan: RingPlan) -> str | None:
-    """Stages that differ in what they do."""
+    """Stages must differ in what they do."""
     config = plan.config
     if config.lead and (config.consumers == 1 or config.lead >= min(config.stages, plan.tile_stages + 1)):
         return f"stages: {config.lead} ahead needs several warpgroups, a longer ring and as many stages of a tile"
@@ -61,7 +61,7 @@ def ring(plan: RingPlan) -> str | None:
 
 
 def cluster(plan: RingPlan) -> str | None:
-    """Blocks that share evenly."""
+    """Blocks must be able to share evenly."""
     config, w = plan.config, plan.view
     weights, pixels = config.share_weights, config.share_pixels
     if 3 in (weights, pixels) or plan.cluster > MOST_BLOCKS:
@@ -74,25 +74,25 @@ def cluster(plan: RingPlan) -> str | None:
 
 
 def compared(plan: RingPlan) -> str | None:
-    """What varies with the pixel fits 32 bits where it is compared."""
+    """The part that varies with the pixel must fit 32 bits for the comparison."""
     return compared_range(*plan.span) if plan.output != SUMS and not plan.by_line else None
 
 
 def registers(plan: RingPlan) -> str | None:
-    """Counts and activations of a thread."""
+    """Counts and activations of a thread must fit its registers."""
     most = plan.granted - WORKING_REGISTERS
     held = plan.counts + 2 * plan.fragments
     return None if held <= most else f"registers: {held} for counts and activations of a thread; at most {most}"
 
 
 def shared_memory(plan: RingPlan) -> str | None:
-    """Stages, tables and barriers of a block."""
+    """Stages, tables and barriers of a block must fit shared memory."""
     most = plan.arch.shared_per_block
     return None if plan.shared_bytes <= most else f"shared: {plan.shared_bytes} bytes of a block; at most {most}"
 
 
 def hopeless_layer(workload: ConvWorkload, arch: Arch) -> str | None:
-    """Why no ring can be built for a layer, whatever it is; None when some may."""
+    """Why no ring at all can be built for a layer; None when some may."""
     reason = bit_operands(workload, "bits", "wgmma") or single_pixels(workload)
     if reason or arch.warpgroups:
         return reason
@@ -103,5 +103,5 @@ RULES: tuple[Rule, ...] = (output, sizes, ring, cluster, compared, registers, sh
 
 
 def why_not(plan: RingPlan) -> str | None:
-    """The reason why this plan cannot be built, beginning with its kind and a colon; None when it can."""
+    """Why this plan cannot be built ("kind: details"); None when it can."""
     return single_pixels(plan.workload) or first_reason(RULES, plan)

@@ -1,4 +1,4 @@
-"""All rings of a layer."""
+"""The space of all rings for a layer."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ KNOBS: Mapping[str, tuple[int, ...]] = {
     "share_weights": (1, 2, 4),
     "share_pixels": (1, 2),
 }
-"""What the space offers, whatever the layer."""
+"""The values in the space, for every layer."""
 HELD = ("lead",)
-"""Fields that do not vary, beside those of all spaces of the family: measured, and worth nothing."""
+"""Fields that do not vary, in addition to those of all spaces of the family: measurements showed no gain."""
 
 
 @dataclass(frozen=True)
 class RingSpace(OneByOneSpace[BitsPlan]):
-    """Of layers that are products only."""
+    """The space of rings, for layers that are matrix products."""
 
     def check(self, which: int | Configuration, /) -> str | None:
         """Why a configuration is refused ("kind: details"), None when it is valid."""
@@ -43,8 +43,8 @@ class RingSpace(OneByOneSpace[BitsPlan]):
 
 
 def ring_space(family: Planner[BitsPlan], workload: ConvWorkload, arch: Arch, held: Mapping[str, object]) -> RingSpace:
-    """The rings of a layer; ``held`` are the fields that spaces of the family hold fixed. Raises InvalidInput for one
-    that rings do not have."""
+    """The rings of a layer; ``held`` are the fields that spaces of the family hold fixed. Raises InvalidInput for a
+    field that rings do not have."""
     foreign = {name: value for name, value in held.items() if name not in RingConfig.rows}
     changed = [name for name, value in foreign.items() if value != getattr(RingConfig, name)]
     if changed:

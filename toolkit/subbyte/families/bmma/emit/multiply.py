@@ -1,4 +1,4 @@
-"""The products of a stage: fragments to registers, one word a lane, and b1 matrix instructions."""
+"""The products of a stage: fragments to registers, one word per lane, and b1 matrix instructions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def bmma_kernel(plan: BmmaPlan) -> Any:
 
 
 def multiply(block: Block, source: Staged | Direct) -> None:
-    """All products of a stage: a row of the kernel after the other, two blocks of 128 channels at a time."""
+    """All products of a stage: one kernel row after the other, two blocks of 128 channels at a time."""
     plan = cast(BmmaPlan, block.plan)
     with loop("r", plan.rows_staged, T.serial) as r:
         for first in range(0, len(plan.pieces), plan.atom.blocks):
@@ -32,7 +32,7 @@ def multiply(block: Block, source: Staged | Direct) -> None:
 
 
 def _step(block: Block, source: Staged | Direct, r: Any, pieces: tuple[tuple[int, int], ...]) -> None:
-    """One instruction for each pair of planes, pixels of the instruction, and tile of columns."""
+    """One instruction for each pair of planes, group of pixels, and tile of columns."""
     plan = cast(BmmaPlan, block.plan)
     config, pixels = plan.config, plan.pairs * plan.atom.pixels
     mine, others_of = plan.warp_planes, (block.split // plan.planes, block.split % plan.planes)
@@ -69,7 +69,7 @@ def _inverted(name: str, words: Any, count: int) -> Any:
 
 
 def _column(plan: BmmaPlan, weight_plane: int, piece: int, pieces: int, column: Any) -> Any:
-    """Register of a tile of columns."""
+    """Register for a tile of columns."""
     return (weight_plane * pieces + piece) * plan.config.warp_col_tiles + column
 
 
@@ -95,7 +95,7 @@ def _products(block: Block, a: Any, b: Any, weight_plane: int, plane: int, piece
 
 
 def _count_ones(block: Block, a: Any, plane: int, pieces: int) -> None:
-    """Count the activations' bits: columns of ones, or of zeros where differing bits are counted."""
+    """Count the activation bits: with columns of ones, or of zeros if differing bits are counted."""
     plan = cast(BmmaPlan, block.plan)
     if plan.counted_by_instruction:
         constant = T.uint32(_ALL if plan.operation == AND else 0)
@@ -114,7 +114,7 @@ def _count_ones(block: Block, a: Any, plane: int, pieces: int) -> None:
 
 
 def ones_of(block: Block, pixel: Any) -> Any:
-    """What the activations' bits alone contribute to every channel of a pixel."""
+    """The contribution of the activation bits alone to every channel of a pixel."""
     plan = cast(BmmaPlan, block.plan)
     total: Any = T.uint32(0)
     for plane in range(plan.warp_planes[1]):

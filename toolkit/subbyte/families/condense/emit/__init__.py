@@ -1,2 +1,2 @@
 """The condense family's kernel, written in TVM TIRx: ``kernel`` is its frame, ``stage`` copies and transposes,
-``masks`` finds the live positions, ``multiply`` goes through them, ``epilogue`` stores."""
+``masks`` finds the live positions, ``multiply`` processes them, ``epilogue`` stores."""

@@ -33,15 +33,15 @@ class Block:
     warp_row: Any
     warp_col: Any
     first_pixel: Any
-    """Of the block, counted over all groups of images."""
+    """The block's first pixel, counted over all groups of images."""
     first_panel: Any
 
     def address(self, word: Any) -> Any:
-        """Byte address of a word of shared memory."""
+        """Byte address of a word in shared memory."""
         return self.base + T.cast(word, "uint32") * T.uint32(4)
 
     def by_warps(self, units: int, emit: Callable[[Any], None]) -> None:
-        """Spread ``units`` over the warps, a warp for each."""
+        """Distribute ``units`` over the warps."""
         warps = self.plan.config.warps
         with loop("turn", ceil_div(units, warps), T.serial) as turn:
             unit = turn * warps + self.warp
@@ -49,7 +49,7 @@ class Block:
                 emit(unit)
 
     def by_threads(self, units: int, emit: Callable[[Any], None]) -> None:
-        """Spread ``units`` over the threads, neighbours for neighbours."""
+        """Distribute ``units`` over the threads, consecutive ones to neighbouring threads."""
         threads = self.plan.config.threads
         with loop("turn", ceil_div(units, threads)) as turn:
             unit = turn * threads + self.thread

@@ -1,4 +1,4 @@
-"""Sums to memory: requantized and packed, or as they are. A lane has 8 neighbouring channels of an image."""
+"""Sums to memory: requantized and packed, or raw. A lane holds 8 neighbouring channels of an image."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernel: stage a chunk of K, turn its activations, find what is live, multiply that."""
+"""The kernel: stage a chunk of K, transpose its activations, find the live positions, multiply these."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def _body(plan: CondensePlan, activations: Any, output: Any, parameters: Any, we
 
 
 def _load_next(block: Block, chunk: Any, activations: bool, weights: bool) -> None:
-    """The next chunk: activations once all have turned the last ones, weights into a buffer that nobody reads."""
+    """Load the next chunk: activations after all threads have transposed the last ones, weights into an unused
+    buffer."""
     plan = block.plan
     with when(chunk + 1 < plan.chunks):
         if activations:

@@ -1,7 +1,7 @@
 """Which positions of K are live: a word for each lane, with a bit for each of its positions in the chunk.
 
-Positions are dealt out to lanes, not gathered into a common list: lane ``l`` takes position ``l`` of every block, so
-the 16 bytes that eight neighbouring lanes ask for together lie in different banks, whichever positions are live. Where
+Positions are assigned to lanes, not gathered into a common list: lane ``l`` takes position ``l`` of every block, so
+the 16-byte reads of eight neighbouring lanes are in different banks, whichever positions are live. If
 lanes ``l`` and ``l + 16`` share positions, both have the bits of both: bits ``2 b`` and ``2 b + 1`` of block ``b``.
 """
 
@@ -18,7 +18,7 @@ from subbyte.tirx.emit import bind, loop, registers
 
 
 def find_live(block: Block, buffer: Any) -> None:
-    """Of every panel of rows, and of every tile of columns, the live positions of the staged chunk."""
+    """The live positions of the staged chunk, for every panel of rows and every tile of columns."""
     _of_rows(block)
     _of_columns(block, buffer)
 
@@ -59,7 +59,7 @@ def _of_columns(block: Block, buffer: Any) -> None:
 
 
 def _any_of(block: Block, place: Any) -> Any:
-    """What is set in any of four words."""
+    """The bits set in any of four words."""
     words = registers("words", 4)
     op.load_shared16(words, block.address(place))
     return words[0] | words[1] | words[2] | words[3]
@@ -71,7 +71,7 @@ def _note(block: Block, live: Any, tile: int, some: Any, b: Any) -> None:
 
 
 def _shared(block: Block, live: Any, tile: int) -> Any:
-    """A lane's bits, with those of the lane it shares positions with."""
+    """A lane's bits combined with those of the lane with which it shares positions."""
     if block.plan.config.sharing == 1:
         return live[tile]
     other = registers("other", 1)

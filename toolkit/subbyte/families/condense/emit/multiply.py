@@ -1,8 +1,8 @@
 """Live positions to Tensor Cores.
 
-A step takes 32 positions, one of each lane: ldmatrix gathers the 16 bytes that every lane points at and gives each lane
-the values that it multiplies. A lane without a position left points at zeros: the highest bit of 0 is -1, and what lies
-before a panel of rows is zeros. A tile takes as many steps as its lane with the most live positions has.
+A step takes 32 positions, one per lane: ldmatrix gathers the 16 bytes that each lane points at and gives each lane
+the values that it multiplies. A lane without remaining positions points at zeros: the highest set bit of 0 is -1, and
+the data before a panel of rows is zeros. A tile takes as many steps as its lane with the most live positions.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, loop, registers
 
 BYTES = (0x6420, 0x7531)
-"""Of two words the lower byte of every half, the upper one."""
+"""Byte selectors for two words: the lower byte of every half, the upper one."""
 
 
 def multiply_chunk(block: Block, buffer: Any) -> None:
-    """Emit the products of the staged chunk: of a warp's tiles one after the other."""
+    """Emit the products of the staged chunk, one of a warp's tiles after the other."""
     plan = block.plan
     rows = bind("rows", block.shared[plan.row_masks + block.warp_row * 32 + block.lane])
     ours = plan.rows_base + block.warp_row * plan.row_panel_words + BLOCK_WORDS
@@ -60,8 +60,8 @@ def _tile(block: Block, panel: int, tile: int, common: Any, left: Any, right: An
 
 
 def _every_second(block: Block, common: Any) -> Any:
-    """Of the set bits the first, third and so on for the lower of two lanes that share them, the others for the upper:
-    a bit of the prefix sums modulo 2 says which."""
+    """Of the set bits the first, third and so on for the lower of two lanes that share them, the others for the upper
+    one: a bit of the prefix sums modulo 2 decides."""
     odd = common
     for distance in (1, 2, 4, 8, 16):
         odd = bind("odd", odd ^ (odd << T.uint32(distance)))
@@ -69,7 +69,7 @@ def _every_second(block: Block, common: Any) -> Any:
 
 
 def _gather(block: Block, rest: Any, left: Any, right: Any, into: tuple[Any, Any]) -> None:
-    """The last of the positions that a lane has left: its rows and its columns."""
+    """The last of a lane's remaining positions: its rows and its columns."""
     place, bit = registers("place", 1), registers("bit", 1)
     op.highest_bit(place[0], rest[0])
     op.shift_left(bit[0], T.uint32(1), place[0])
@@ -80,7 +80,7 @@ def _gather(block: Block, rest: Any, left: Any, right: Any, into: tuple[Any, Any
 
 
 def _multiply_step(block: Block, panel: int, tile: int, a: Any, b: Any) -> None:
-    """Unpack the rows and columns that a step has gathered, and multiply them."""
+    """Unpack the gathered rows and columns of a step, and multiply them."""
     rows = [_split(_bytes(a, pair, byte)) for pair in range(2) for byte in range(2)]
     tiles = block.plan.config.tile_columns // 8
     for byte in range(2):

@@ -15,11 +15,11 @@ from subbyte.tirx.emit import bind, every, registers
 COPY_WORDS = 4
 EVEN, ODD = 0x0F0F0F0F, 0xF0F0F0F0
 FIRST, SECOND = 0x6240, 0x7351
-"""Of two words the bytes 0 and 2 of either, in turns; the bytes 1 and 3."""
+"""Byte selectors for two words: bytes 0 and 2 of each, interleaved; bytes 1 and 3."""
 
 
 def load_activations(block: Block, chunk: Any) -> None:
-    """Begin to copy a chunk of the block's pixels; what lies beyond pixels or channels becomes 0."""
+    """Start copying a chunk of the block's pixels; positions outside pixels or channels become 0."""
     plan = block.plan
     run = plan.config.chunk * PIXEL_WORDS // COPY_WORDS
 
@@ -36,7 +36,7 @@ def load_activations(block: Block, chunk: Any) -> None:
 
 
 def load_weights(block: Block, chunk: Any, buffer: Any) -> None:
-    """Begin to copy a chunk of the block's panels of weights."""
+    """Start copying a chunk of the block's panels of weights."""
     plan = block.plan
     run = plan.panel_words // COPY_WORDS
     base = plan.weights_base + buffer * plan.buffer_words + BLOCK_WORDS
@@ -53,7 +53,7 @@ def load_weights(block: Block, chunk: Any, buffer: Any) -> None:
 
 
 def _channels(block: Block, channels: Any) -> list[Any]:
-    """Whether a block of channels is there, where the last chunk may have others."""
+    """Whether a block of channels exists, if the last chunk may be smaller."""
     blocks = block.plan.workload.channel_blocks
     return [channels < blocks] if blocks % block.plan.config.chunk else []
 
@@ -66,7 +66,7 @@ def _copy16(block: Block, target: Any, buffer: Any, source: Any, inside: Any) ->
 
 
 def clear(block: Block) -> None:
-    """Zeros for lanes that have no position left, and for what they multiply them by."""
+    """Write the zeros read by lanes without remaining positions, for both operands."""
     plan = block.plan
     rows = plan.config.row_warps
 
@@ -84,9 +84,9 @@ def transpose(block: Block) -> None:
     """From the staged chunk, 32 positions of an image in 16 bytes, to panels: 32 rows of a position in 16 bytes.
 
     ldmatrix gives lane ``4 g + q`` positions ``4 g`` to ``4 g + 3`` of images ``2 q`` and ``2 q + 1``, a register for
-    each of four pixels. It puts together a word for each position: byte ``i`` of the half of an image has pixels
-    ``2 i`` and ``2 i + 1``. Position ``4 g + i`` lies at ``8 i + g``, so that the lanes of a store have 128 bytes
-    together.
+    each of four pixels. The lane assembles a word for each position: byte ``i`` of the half of an image has pixels
+    ``2 i`` and ``2 i + 1``. Position ``4 g + i`` is stored at ``8 i + g``, so that the lanes of a store write 128
+    contiguous bytes.
     """
     plan = block.plan
     chunk, lane = plan.config.chunk, block.lane

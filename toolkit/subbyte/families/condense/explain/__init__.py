@@ -1,4 +1,4 @@
-"""What can be shown of a kernel that finds zeros: the records of its topics are in the modules of this folder."""
+"""What can be shown of a kernel that finds zeros: the modules of this folder make the records of its topics."""
 
 from subbyte.families.condense.explain.kept import KeptProducts, kept_products
 from subbyte.families.condense.explain.tiling import CondenseTiling, condense_tiling

@@ -1,6 +1,6 @@
-"""What tiles keep of K: expected of zeros strewn independently, and counted on operands that were drawn so.
+"""What tiles keep of K: expected for independent zeros, and counted on operands drawn that way.
 
-The kernel's own tile stands beside others: smaller ones keep less and gather more for each product.
+The kernel's own tile is compared with others: smaller ones keep less and gather more for each product.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from subbyte.workload.conv import ConvWorkload, ceil_div
 
 COLUMN_TILES = (1, 2, 4)
 MOST_ROWS, MOST_COLUMNS = 4096, 2048
-"""Of the operands that are counted, at most: larger ones are counted in part."""
+"""Largest operands that are counted completely; of larger ones a part is counted."""
 
 
 @dataclass(frozen=True)
 class KeptTile:
-    """A tile: shares of K that are kept and steps of 32 positions, expected and counted; ``own`` is the kernel's.
+    """A tile: fraction of K that is kept and steps of 32 positions, expected and counted; ``own`` marks the kernel's.
     ``least`` and ``most`` are those of single tiles."""
 
     rows: int
@@ -40,11 +40,11 @@ class KeptTile:
 
 @dataclass(frozen=True)
 class KeptProducts(InfoRecord):
-    """A product's tiles at a density of the rows (activations) and one of the columns (weights).
+    """A product's tiles at one density of the rows (activations) and one of the columns (weights).
 
     ``blocks`` are those of 32 positions of K: the steps of a dense tile. ``counted_rows`` and ``counted_columns``: how
-    much of the operands was drawn and counted. ``live_rows`` and ``live_columns``: shares of K that are not all 0 in
-    the 32 rows, in the columns of the kernel's tile."""
+    much of the operands was drawn and counted. ``live_rows`` and ``live_columns``: fractions of K that are not all 0 in
+    the 32 rows, and in the columns of the kernel's tile."""
 
     workload: ConvWorkload
     config: str
@@ -66,7 +66,7 @@ class KeptProducts(InfoRecord):
         )
 
     def table(self) -> Table:
-        """One row for each tile."""
+        """One row per tile."""
         names = ("tile", "kept, expected", "counted", "least", "most", "steps, expected", "counted", "of")
         rows = (
             (f"{one.rows}x{one.columns}" + (" *" if one.own else ""), f"{one.expected:.3f}", f"{one.counted:.3f}",
@@ -76,7 +76,7 @@ class KeptProducts(InfoRecord):
         return Table(names, tuple(rows))
 
     def text(self) -> str:
-        """The table, and what it was counted on."""
+        """The table, and the operands it was counted on."""
         own = next(one for one in self.tiles if one.own)
         lines = [
             self.title(), "", columns_text(self.table()), "",
@@ -88,7 +88,7 @@ class KeptProducts(InfoRecord):
 
 
 def densities_of(text: str) -> tuple[float, float]:
-    """``0.05`` or ``0.05,0.2``: of rows and columns. Raises InvalidInput."""
+    """``0.05`` or ``0.05,0.2``: densities of rows and columns. Raises InvalidInput."""
     parts = str(text).split(",")
     try:
         found = [float(part) for part in parts]
@@ -100,7 +100,7 @@ def densities_of(text: str) -> tuple[float, float]:
 
 
 def kept_products(plan: CondensePlan, density: str = "0.05", seed: int = 0) -> KeptProducts:
-    """What a kernel's tiles keep. Raises InvalidInput for a density that is none, and for a plan that is refused."""
+    """What a kernel's tiles keep. Raises InvalidInput for an impossible density and for a plan that is rejected."""
     if reason := why_not(plan):
         raise InvalidInput(f"{plan.workload.label} with {plan.config.key} on {plan.arch.name} is refused: {reason}")
     of_rows, of_columns = densities_of(density)

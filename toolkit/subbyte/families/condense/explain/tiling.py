@@ -1,4 +1,5 @@
-"""How a kernel that finds zeros cuts a matrix product: blocks, warps, tiles, and the steps of a tile without zeros."""
+"""How a kernel that finds zeros divides a matrix product: blocks, warps, tiles, and the steps of a tile without
+zeros."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload
 
 @dataclass(frozen=True)
 class CondenseLevel:
-    """One level of the cutting. ``count``: how many of it one of the level above has; ``rows`` (pixels times images) by
+    """One level of the tiling. ``count``: how many of it the level above contains; ``rows`` (pixels times images) by
     ``columns`` (output channels) by ``depth`` positions of K."""
 
     name: str
@@ -28,10 +29,10 @@ class CondenseLevel:
 
 @dataclass(frozen=True)
 class CondenseTiling(InfoRecord):
-    """The levels of one kernel, the whole product first; of blocks at a border, what one inside has.
+    """The levels of one kernel, from the whole product down; sizes are those of a block that no border cuts.
 
     ``chunks``: stages of K, each of ``chunk`` blocks of 32 positions; ``sharing``: lanes that share their positions;
-    ``threads`` and ``shared_bytes`` are a block's."""
+    ``threads`` and ``shared_bytes`` are per block."""
 
     workload: ConvWorkload
     config: str
@@ -46,7 +47,7 @@ class CondenseTiling(InfoRecord):
 
     @property
     def instructions(self) -> int:
-        """Matrix instructions of a block that no border cuts, where nothing can be left out."""
+        """Matrix instructions of a block that no border cuts, if nothing can be skipped."""
         return prod(level.count for level in self.levels[2:])
 
     def title(self) -> str:
@@ -58,12 +59,12 @@ class CondenseTiling(InfoRecord):
         )
 
     def table(self) -> Table:
-        """One row for each level."""
+        """One row per level."""
         names = ("level", "of the level above", "pixels x images", "output channels", "positions of K")
         return Table(names, tuple((one.name, one.count, one.rows, one.columns, one.depth) for one in self.levels))
 
     def text(self) -> str:
-        """The levels, and what zeros change."""
+        """The levels, and the effect of zeros."""
         lanes = "a lane takes each 32nd" if self.sharing == 1 else f"{self.sharing} lanes share each 16th"
         lines = (
             f"a block: {self.threads} threads; shared memory: {self.shared_bytes:,} bytes",
@@ -76,7 +77,7 @@ class CondenseTiling(InfoRecord):
 
 
 def condense_tiling(plan: CondensePlan) -> CondenseTiling:
-    """The levels of a plan. Raises InvalidInput with the reason for one that is refused."""
+    """The levels of a plan. Raises InvalidInput with the reason for a plan that is rejected."""
     if reason := why_not(plan):
         raise InvalidInput(f"{plan.workload.label} with {plan.config.key} on {plan.arch.name} is refused: {reason}")
     w, config, (blocks, column_blocks, _) = plan.workload, plan.config, plan.launch.grid

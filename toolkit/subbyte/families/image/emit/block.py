@@ -1,4 +1,4 @@
-"""Where a block and a thread stand."""
+"""Coordinates of a block and a thread."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Block:
     member: Any
     lane: Any
     rank: Any
-    """Of the blocks that share the input channels."""
+    """Rank among the blocks that share the input channels."""
     filter_block: Any
     image: Any
     first: Any
@@ -43,17 +43,17 @@ class Block:
 
     @property
     def part(self) -> Any:
-        """The same along the input channels."""
+        """Its index along the input channels, within the block."""
         return self.warpgroup // self.plan.config.filter_warpgroups
 
     @property
     def way(self) -> Any:
-        """The same among all blocks of the cluster."""
+        """Its index along the input channels, among all blocks of the cluster."""
         return self.rank * self.plan.config.channel_warpgroups + self.part
 
     @property
     def tile(self) -> Any:
-        """Tile of 64 output channels of a warpgroup."""
+        """A warpgroup's tile of 64 output channels."""
         return self.filter_block * self.plan.config.filter_warpgroups + self.m
 
     @property

@@ -1,5 +1,5 @@
-"""Sums to global memory: as in the wgmma family, with core matrices of pixels in the place of its pixels, and the
-columns of one in the place of its 8 images."""
+"""Sums to global memory: as in the wgmma family, with core matrices of pixels instead of its pixels, and the
+columns of one instead of its 8 images."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def load_parameters(block: Block) -> Any:
 
 
 class ImageTarget(Target):
-    """Where the results of a warpgroup go."""
+    """The output destinations of a warpgroup's results."""
 
     def __init__(self, block: Block, own: Any) -> None:
         self.block, self.own = cast(Any, block), own
@@ -49,7 +49,8 @@ class ImageTarget(Target):
                 self._store_int4(sums, [self._parameters(parity) for parity in range(2)])
 
     def clear_padding(self) -> None:
-        """Zeros for the images that only fill up the last 8: a next layer may read them, and every word is written."""
+        """Write zeros for the images that pad the last group of 8: a next layer may read them, and every word is
+        written."""
         w = self.plan.workload
         padding = w.batch_groups * BATCH_GROUP - w.n
         if not padding:
@@ -100,8 +101,8 @@ class ImageTarget(Target):
         return [Group(first, min(CORE, slots - first)) for first in range(0, slots, CORE)]
 
     def _word_columns(self) -> Iterator[tuple[int, Any, Any, Any]]:
-        """Columns that a lane packs, of two core matrices of a group, 16 channels each: output row and column, and
-        whether the output has them."""
+        """Columns that a lane packs, from two core matrices of a group, 16 channels each: output row and column, and
+        whether they exist in the output."""
         for index, group in enumerate(self._groups()):
             for odd in range(2):
                 matrix = self.place.lane // 8 * 2 + odd
@@ -110,13 +111,13 @@ class ImageTarget(Target):
                 yield 2 * index + odd, row, col, every([*conditions, exists])
 
     def _sum_columns(self) -> Iterator[tuple[int, Any, Any, Any]]:
-        """Columns of which a lane has sums, two of each core matrix: output row and column, and whether the output has
-        them."""
+        """Columns for which a lane holds sums, two of each core matrix: output row and column, and whether they exist
+        in the output."""
         for column in range(2 * self.plan.slots):
             yield column, *self._position(column // 2, self.place.lane % 4 * 2 + column % 2)
 
     def _store_pair(self, values: Any, row: Any, col: Any, image: Any = None) -> None:
-        """The lane's two words of a pixel, or the sums of its two channels."""
+        """Store the lane's two words of a pixel, or the sums of its two channels."""
         sums = self.plan.output == SUMS
         channel = self.place.lane // 4 * 2
         first = self.warp % 2 * 16 + channel if sums else self.warp % 2 * 2
@@ -125,7 +126,7 @@ class ImageTarget(Target):
             T.buffer_store(self.place.output, values[i], [target + i])
 
     def _position(self, slot: Any, column: Any) -> tuple[Any, Any, Any]:
-        """Output row and column of a column of a core matrix, and whether the output has it."""
+        """Output row and column of a column of a core matrix, and whether it exists in the output."""
         plan, w, ways = self.plan, self.plan.workload, self.plan.config.ways
         group = slot if ways == 1 else slot * ways + self.place.way
         place = bind("pixel", self.place.first + group * CORE + column)

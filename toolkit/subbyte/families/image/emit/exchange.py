@@ -1,7 +1,7 @@
-"""Partial sums of the warpgroups that share input channels: each of them finishes some core matrices of pixels.
+"""Partial sums of the warpgroups that share input channels: each finishes some core matrices of pixels.
 
-Within a block they go through shared memory; in a cluster straight into that of the block that finishes them, and
-report their bytes to a barrier there (PTX ISA, st.async).
+Within a block they go through shared memory; in a cluster directly to that of the block that finishes them, where a
+barrier counts their bytes (PTX ISA, st.async).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from subbyte.tirx.emit import bind, loop, registers, when
 
 
 def set_up(block: Block) -> None:
-    """The barrier, before anybody sends."""
+    """Initialize the barrier before any block sends."""
     plan, config = block.plan, block.plan.config
     if config.cluster_split_k == 1:
         return
@@ -60,7 +60,7 @@ def exchange(block: Block, sums: Any) -> Any:
 
 
 def _offset(block: Block, slot: int, part: Any, way: Any) -> Any:
-    """Of this thread's sums of a core matrix, from a way, for the warpgroup of ``part``."""
+    """Offset of this thread's sums of a core matrix, from a way, for the warpgroup of ``part``."""
     config = block.plan.config
     owner = (slot * config.channel_warpgroups + part) * config.filter_warpgroups + block.m
     return block.plan.exchange_base + (owner * config.ways + way) * EXCHANGED_BYTES + block.member * 16

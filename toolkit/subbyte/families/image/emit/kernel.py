@@ -1,4 +1,4 @@
-"""The TIRx function of a kernel: weights, pixels, products, sums of the others, results."""
+"""The TIRx function of a kernel: weights, pixels, products, partial sums of others, results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights into registers, and all multiplications of a warpgroup."""
+"""Loading the weights into registers, and all multiplications of a warpgroup."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, registers
 
 WINDOW = 0x3FFFF
-"""The bits of a shared-memory address that a descriptor holds; above them stands the block's rank in its cluster."""
+"""The bits of a shared-memory address that a descriptor holds; higher bits contain the block's rank in its cluster."""
 
 
 def load_weights(block: Block) -> Any:
-    """Begin to read all of a warpgroup's weights: no launch writes them."""
+    """Start reading all of a warpgroup's weights: no launch writes them."""
     plan = block.plan
     held = registers("weights", 4 * plan.fragments)
     first = (block.tile * plan.config.ways + block.way) * (plan.fragments * FRAGMENT_WORDS) + block.member * 4
@@ -40,7 +40,7 @@ def unpack(block: Block, held: Any, fragment: int) -> list[Any]:
 
 
 def multiply(block: Block, held: Any, begun: list[list[Any]]) -> Any:
-    """The sums of a warpgroup; ``begun`` are the first fragments' operands."""
+    """The sums of a warpgroup; ``begun`` holds the first fragments' operands."""
     plan, w = block.plan, block.plan.workload
     sums = registers("acc", plan.config.pixels // 2)
     started = registers("started", 1)

@@ -1,4 +1,4 @@
-"""Pixels of a block's tile, with what its taps read around it, into shared memory as bytes."""
+"""Loading the pixels of a block's tile, and those around it that its taps read, into shared memory as bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from subbyte.tirx.emit import bind, registers, when
 
 
 def load(block: Block) -> Any:
-    """Read this thread's pieces, zeros for those outside the image."""
+    """Read this thread's pieces; zeros for those outside the image."""
     plan, w = block.plan, block.plan.workload
     held = registers("pieces", 4 * plan.loads)
     for turn in range(plan.loads):
@@ -39,7 +39,7 @@ def load(block: Block) -> Any:
 
 
 def store(block: Block, held: Any) -> None:
-    """Unpack them, visible to wgmma: even channels in one plane, odd ones in the next."""
+    """Unpack them and make them visible to wgmma: even channels in one plane, odd ones in the next."""
     plan = block.plan
     for turn in range(plan.loads):
         index = bind("index", block.thread + turn * plan.config.threads)

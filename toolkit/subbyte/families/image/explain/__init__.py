@@ -1,4 +1,4 @@
-"""What can be shown of a kernel of one image: the records of its topics are in the modules of this folder."""
+"""What can be shown of a kernel for one image: the modules of this folder make the records of its topics."""
 
 from subbyte.families.image.explain.tiling import ImageTiling, image_tiling
 from subbyte.families.topic import Topic

@@ -1,4 +1,4 @@
-"""How a kernel of one image cuts a convolution: blocks, warpgroups, instructions."""
+"""How a kernel for one image divides a convolution: blocks, warpgroups, instructions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from subbyte.workload.conv import CHANNEL_BLOCK, ConvWorkload
 
 @dataclass(frozen=True)
 class ImageLevel:
-    """One level of the cutting. ``count``: how many of it one of the level above has; ``pixels`` of one image,
+    """One level of the tiling. ``count``: how many of it the level above contains; ``pixels`` of one image,
     ``channels`` output channels, ``depth`` positions of K (taps and input channels)."""
 
     name: str
@@ -26,8 +26,8 @@ class ImageLevel:
 
 @dataclass(frozen=True)
 class ImageTiling(InfoRecord):
-    """The levels of one kernel, the whole layer first. ``pitch`` is the number of places from one row of pixels to the
-    next; ``threads`` and ``shared_bytes`` are a block's."""
+    """The levels of one kernel, from the whole layer down. ``pitch`` is the number of places from one row of pixels to
+    the next; ``threads`` and ``shared_bytes`` are per block."""
 
     workload: ConvWorkload
     config: str
@@ -46,12 +46,12 @@ class ImageTiling(InfoRecord):
         )
 
     def table(self) -> Table:
-        """One row for each level."""
+        """One row per level."""
         names = ("level", "of the level above", "pixels", "output channels", "positions of K")
         return Table(names, tuple((one.name, one.count, one.pixels, one.channels, one.depth) for one in self.levels))
 
     def text(self) -> str:
-        """The levels, and how pixels follow one another."""
+        """The levels, and the order of the pixels."""
         lines = (
             f"a block: {self.threads} threads; shared memory: {self.shared_bytes:,} bytes",
             f"a row of pixels begins {self.pitch} places behind the one before; an instruction's go on across rows",
@@ -60,7 +60,7 @@ class ImageTiling(InfoRecord):
 
 
 def image_tiling(plan: ImagePlan) -> ImageTiling:
-    """The levels of a plan. Raises InvalidInput with the reason for one that is refused."""
+    """The levels of a plan. Raises InvalidInput with the reason for a plan that is rejected."""
     if reason := why_not(plan):
         raise InvalidInput(f"{plan.workload.label} with {plan.config.key} on {plan.arch.name} is refused: {reason}")
     w, config, taps = plan.workload, plan.config, plan.workload.r * plan.workload.s

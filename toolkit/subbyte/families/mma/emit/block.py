@@ -18,7 +18,7 @@ class Block:
     parameters: Any
     output: Any
     residual: Any
-    """Values that are added, in the form of the output; None where none are."""
+    """Values to be added, in the layout of the output; None if there are none."""
     shared: Any
     accumulators: Any
     thread: Any
@@ -28,7 +28,7 @@ class Block:
     warp_col: Any
     """Index of the warp along the block's column tiles."""
     split: Any
-    """Index of the warp among those that share the input channels."""
+    """Index of the warp among those that split the input channels."""
     group: Any
     """Group of 8 images."""
     row0: Any

@@ -20,7 +20,7 @@ from subbyte.tirx.function import named_function
 
 def conv_kernel(plan: Plan) -> Any:
     """The TIRx function of a plan. Its buffers are flat; the plan's index maps give them meaning."""
-    # Without a number of blocks the compiler keeps registers free for occupancy, and spills.
+    # Without a minimum number of blocks the compiler limits registers for occupancy, and spills.
     return named_function(plan, max(plan.config.min_blocks, 1), _body)
 
 
@@ -59,7 +59,7 @@ def _body(plan: Plan, buffers: Mapping[str, Any]) -> None:
 
 
 def _main_loop(block: Block) -> None:
-    """Stages go round in a pipeline: while one is multiplied, the next ``stages - 1`` are on their way."""
+    """A pipeline of stages: while one is multiplied, the next ``stages - 1`` are in flight."""
     stages, iterations = block.plan.stages, block.plan.iterations
     ahead = stages - 1
     for stage in range(max(ahead, 1)):

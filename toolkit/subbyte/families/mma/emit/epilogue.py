@@ -22,7 +22,7 @@ from subbyte.workload.conv import BATCH_GROUP, ceil_div
 from subbyte.workload.precision import SUMS
 
 TILES_OF_BYTES = 2
-"""Column tiles whose values of 8 bits one register carries."""
+"""Column tiles of 8-bit values that one register carries."""
 
 
 def epilogue(block: Block) -> None:
@@ -43,7 +43,7 @@ def _only_first_split(block: Block, emit: Any) -> None:
 
 
 def _add_splits(block: Block) -> None:
-    """Sum the accumulators of the warps that shared the input channels, through shared memory, into split 0."""
+    """Sum the accumulators of the warps that split the input channels, through shared memory, into split 0."""
     plan = block.plan
     owners = plan.threads_per_split
     owner = block.thread % owners
@@ -67,7 +67,7 @@ def _sum(block: Block, register: Any) -> Any:
 def _requantized(block: Block, value: Any, channel: Any, residual: Any = None) -> Any:
     """clip((value + bias) * multiplier * 2^-shift, rounded half up), before the upper bits are packed away.
 
-    ``value`` carries the atom's scale; ``channel`` counts within the block; ``residual`` is the value that is added.
+    ``value`` carries the atom's scale; ``channel`` counts within the block; ``residual`` is the value to add.
     The fixed form multiplies once, adds a 64-bit offset that holds bias and rounding, and keeps the upper word (see
     Requantization.fixed_words).
     """
@@ -96,7 +96,7 @@ def _store_packed_in_registers(block: Block) -> None:
 
 
 def _store_bytes_in_registers(block: Block) -> None:
-    """Values of 8 bits: one register carries two tiles, one exchange completes a word of four channels of either."""
+    """8-bit values: one register carries two tiles, and one exchange completes a word of four channels of each."""
     plan = block.plan
     columns = min(plan.config.warp_col_tiles, TILES_OF_BYTES)
     pixels = TILES_OF_BYTES // columns
@@ -113,7 +113,7 @@ def _store_bytes_in_registers(block: Block) -> None:
 
 
 def _pack_byte(block: Block, word: Any, pixel: Any, column: Any) -> None:
-    """Shift the register up by two values and put in the two channels this lane holds of a pixel and column tile."""
+    """Shift the register by two values and insert the two channels that this lane holds for a pixel and column tile."""
     plan = block.plan
     first = plan.accumulator(_clamp(pixel, plan.config.warp_row_tiles), column)
     channel = (block.warp_col * plan.config.warp_col_tiles + column) * 8 + block.lane % 4 * 2
@@ -131,8 +131,8 @@ def _pack(plan: Any) -> Any:
 
 
 def _residual(block: Block, p: Any, q: Any, tile: Any, pair: Any, image: Any, inside: Any) -> list[Any]:
-    """What is added to two neighbouring channels, the ``pair``-th of an 8-channel tile of the output, of an image's
-    pixel: 0 beyond the output, None twice where nothing is added."""
+    """The residual for two neighbouring channels, the ``pair``-th of an 8-channel tile of the output, of an image's
+    pixel: 0 outside the output, None twice without a residual."""
     plan = block.plan
     if plan.added is None:
         return [None, None]
@@ -149,32 +149,32 @@ def _residual(block: Block, p: Any, q: Any, tile: Any, pair: Any, image: Any, in
 
 
 def _tile(block: Block, column: Any) -> Any:
-    """The 8-channel tile of a warp's column tile, among all of the output."""
+    """The 8-channel tile of a warp's column tile, among all tiles of the output."""
     plan = block.plan
     return block.column_block * plan.column_tiles + block.warp_col * plan.config.warp_col_tiles + column
 
 
 def _clamp(pixel: Any, pixels: int) -> Any:
-    """A warp with fewer pixels than the group of four tiles packs its last one again; the store leaves it out."""
+    """A warp with fewer pixels than a group of four tiles packs its last one again; the store skips it."""
     return T.min(pixel, pixels - 1)
 
 
 def _transpose_bytes(block: Block, word: Any) -> None:
-    """4 x 4 byte transpose inside each four lanes: byte i of lane j and byte j of lane i change places."""
+    """4 x 4 byte transpose within four lanes: byte i of lane j is swapped with byte j of lane i."""
     for distance, keep, cross in ((1, 0x6240, 0x3715), (2, 0x5410, 0x3276)):
         _exchange(block, word, distance, keep, cross)
 
 
 def _exchange(block: Block, word: Any, distance: int, keep: int, cross: int) -> None:
-    """Take bytes of the own register and of that of the lane at a distance, chosen by ``keep`` on the lower side of the
-    two, else by ``cross``."""
+    """Combine bytes of the lane's own register and of that of the lane at a distance, selected by ``keep`` in the lower
+    lane of the two, else by ``cross``."""
     selector = T.Select(block.lane // distance % 2 == 0, T.uint32(keep), T.uint32(cross))
     T.evaluate(T.ptx.shfl_sync.bfly.b32(word[1], word[0], T.uint32(distance), T.uint32(0x1F), T.uint32(0xFFFFFFFF)))
     T.evaluate(T.ptx.prmt.b32(word[0], word[0], word[1], selector))
 
 
 def _inside(block: Block, pixel: Any) -> tuple[Any, Any, Any]:
-    """Output row and column of a warp's pixel, and whether the output has it."""
+    """Output row and column of a warp's pixel, and whether it exists in the output."""
     plan = block.plan
     row, col = block.tile_pixel(pixel)
     p, q = bind("row", block.row0 + row), bind("col", block.col0 + col)
@@ -194,7 +194,7 @@ def _store_word(block: Block, word: Any, pixel: Any, column: Any, part: Any = No
 
 
 def _store_raw(block: Block) -> None:
-    """The int32 sums, two neighbouring channels at a time."""
+    """Store the int32 sums, two neighbouring channels at a time."""
     plan = block.plan
     with loop("pixel", plan.config.warp_row_tiles) as pixel:
         p, q, inside = _inside(block, pixel)
@@ -246,7 +246,7 @@ def _pack_from_shared(block: Block, index: Any) -> None:
 
 
 def _pack_bytes_from_shared(block: Block, index: Any) -> None:
-    """The same of the four channels of a word of bytes: the two words of a tile lie beside each other."""
+    """The same for the four channels of a word of bytes: the two words of a tile are adjacent."""
     plan = block.plan
     units = plan.column_tiles * plan.tile_words
     together = min(units, 4)

@@ -1,7 +1,7 @@
 """Shared memory to registers to Tensor Cores: the multiplications of one stage.
 
 With ``duplicate_aware="full"`` this is lines 7 to 18 of Algorithm 1 (Choi et al. 2022): a genuine fragment of the
-warp is loaded, and unpacked, once, and every tap that lands on it takes it from registers. Otherwise each tap loads
+warp is loaded, and unpacked, once, and every tap that uses it takes it from registers. Otherwise each tap loads
 (and unpacks) its own.
 """
 
@@ -18,7 +18,7 @@ from subbyte.tirx.emit import bind, loop, registers
 
 
 def begin_sums(block: Block) -> None:
-    """What sums begin with: 0, or where codes of activations have a zero point what that adds to each channel's sum."""
+    """The initial sums: 0, or if activations have a zero point, its contribution to each channel's sum."""
     plan = block.plan
     if not plan.zero_point:
         with loop("i", plan.accumulators) as i:
@@ -29,7 +29,7 @@ def begin_sums(block: Block) -> None:
         channel = (block.warp_col * plan.config.warp_col_tiles + column) * 8 + block.lane % 4 * 2 + i
         added = registers("correction", 1)
         T.buffer_store(added, T.cast(block.weights[first + channel], "uint32"), [0])
-        if plan.config.split_channels > 1:  # splits are added up
+        if plan.config.split_channels > 1:  # the splits are added up later
             T.buffer_store(added, T.Select(block.split == 0, added[0], T.uint32(0)), [0])
         with loop("m", plan.pairs) as pair:
             for half in range(plan.atom.pixels):
@@ -38,7 +38,7 @@ def begin_sums(block: Block) -> None:
 
 
 def multiply_stage(block: Block, buffer: Any) -> None:
-    """Emit the multiplications of stage buffer ``buffer``: each split takes its own part of the channel blocks."""
+    """Emit the multiplications of stage buffer ``buffer``: each split handles its own part of the channel blocks."""
     config = block.plan.config
     blocks = config.chunk // config.split_channels
     per_turn = config.unroll * block.plan.atom.blocks
@@ -76,7 +76,7 @@ def _held(plan: Any, pair: Any, half: int, r: int, s: Any, reuse: bool) -> Any:
 
 
 def _load_genuine(block: Block, base: Any, channel_block: Any, a: Any, r: int) -> None:
-    """The genuine fragments that kernel row ``r`` is the first to need."""
+    """Load the genuine fragments that kernel row ``r`` is the first to need."""
     plan = block.plan
     row, col = block.tile_pixel(0)
     for fragment_row in plan.fresh_rows[r]:
@@ -87,7 +87,7 @@ def _load_genuine(block: Block, base: Any, channel_block: Any, a: Any, r: int) -
 
 
 def _load_tap(block: Block, base: Any, channel_block: Any, a: Any, r: int, s: Any) -> None:
-    """The fragments of one tap, one for each pixel of the warp."""
+    """Load the fragments of one tap, one for each pixel of the warp."""
     plan = block.plan
     for half in range(plan.atom.pixels):
         with loop("m", plan.pairs) as pair:
@@ -112,7 +112,7 @@ def _load_fragment(block: Block, base: Any, channel_block: Any, slot: Any, a: An
 def _shared_words(block: Block, word: Any, count: int) -> Any:
     """``count`` neighbouring words of shared memory, in one load."""
     if block.plan.config.duplicate_aware == "shared":
-        # A plain load of the same word for another tap would be merged with the first by the CUDA compiler, which
+        # The CUDA compiler would merge a plain load of the same word for another tap with the first one, which
         # is what "full" does; this mode shares in shared memory only.
         loaded = registers("loaded", count)
         width = "" if count == 1 else f"v{count}."
@@ -129,7 +129,7 @@ def _shared_words(block: Block, word: Any, count: int) -> Any:
 
 
 def _load_weights(block: Block, base: Any, channel_block: Any, b: Any, tap: Any) -> None:
-    """The weight fragments of one tap: a lane loads the words of up to four column tiles together."""
+    """Load the weight fragments of one tap: a lane loads the words of up to four column tiles at once."""
     plan = block.plan
     atom, vector, together = plan.atom, plan.vector, plan.tiles_together
     groups = plan.config.warp_col_tiles // together // vector
@@ -149,7 +149,7 @@ def _load_weights(block: Block, base: Any, channel_block: Any, b: Any, tap: Any)
 
 
 def _keep(atom: Any, target: Any, index: Any, word: Any) -> None:
-    """Store a packed word as the atom wants it: as it is, or split into two words of signed bytes."""
+    """Store a packed word as the atom needs it: unchanged, or split into two words of signed bytes."""
     if atom.unpacked:
         packed = bind("packed", word)
         T.buffer_store(target, (packed << T.uint32(4)) & T.uint32(LOW_NIBBLES), [index])

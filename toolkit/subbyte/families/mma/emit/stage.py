@@ -63,7 +63,7 @@ def _weight(block: Block, base: Any, kernel_row: Any, chunk: Any, index: Any) ->
 
 
 def _copy16(block: Block, target: Any, buffer: Any, source: Any, inside: Any) -> None:
-    """Copy four words to shared memory; where ``inside`` is false, write the code of 0 and read nothing."""
+    """Copy four words to shared memory; if ``inside`` is false, write the code of 0 and read nothing."""
     if inside is not None and block.plan.fill:
         with T.If(inside):
             with T.Then():

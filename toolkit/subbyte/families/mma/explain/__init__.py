@@ -1,4 +1,4 @@
-"""What can be shown of a kernel on ``mma.sync``: the records of its topics are in the modules of this folder."""
+"""What can be shown of a kernel on ``mma.sync``: the modules of this folder make the records of its topics."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -21,7 +21,8 @@ _BLOCK = Option(
 
 
 def _of_four_bits(record: Callable[..., Any]) -> Callable[..., Any]:
-    """The same record, refused for operands that it is not drawn for: it would show words that the kernel has not."""
+    """The same record, refused for operand types that it does not support: it would show words that the kernel does not
+    have."""
 
     @wraps(record)
     def made(plan: Any = None, *given: Any, **options: Any) -> Any:

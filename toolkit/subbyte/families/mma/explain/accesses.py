@@ -1,8 +1,8 @@
 """Memory accesses of one warp as data: every lane's address, the sectors, lines and banks it touches.
 
-The addresses come from the same :class:`subbyte.families.mma.plan.Plan` that the generated kernel is written with.
+The addresses come from the same :class:`subbyte.families.mma.plan.Plan` as the generated kernel.
 Source of the comparison: Choi et al. 2022 (arXiv 2202.06819), section 3.3: 32 int4 channels are 16 bytes, half of a
-32-byte sector, and the eight images of one operand tile lie far apart in NHWC; in NHWCnc they are 128 contiguous bytes.
+32-byte sector, and the eight images of one operand tile are far apart in NHWC; in NHWCnc they are 128 contiguous bytes.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _TEXT_LINES = 16
 class Access(InfoRecord):
     """One load or store instruction of one warp.
 
-    ``addresses`` are bytes from the start of the tensor (global) or of the block's dynamic shared memory; a lane is
-    None when it takes no part (beyond the edge, padding, or nothing left to copy). ``places`` say in terms of ``axes``
-    what each lane moves.
+    ``addresses`` are bytes from the start of the tensor (global) or of the block's dynamic shared memory; a lane's is
+    None if it is inactive (outside the tensor, padding, or nothing left to copy). ``places`` describes in terms of
+    ``axes`` what each lane moves.
     """
 
     kind: str
@@ -62,13 +62,13 @@ class Access(InfoRecord):
         return Table(("lane", *self.axes, "byte address", unit), tuple(rows))
 
     def text(self) -> str:
-        """The title, and for global memory each line with the bytes used of its four sectors."""
+        """The title, and for global memory each line with the bytes used in its four sectors."""
         if self.sectors is None:
             return self.title() + "\n" + columns_text(self.table(), "  ")
         return self.title() + "\n" + self.sector_map()
 
     def sector_map(self) -> str:
-        """Each 128-byte line touched, with the bytes used of its four sectors; a dot is a sector not moved."""
+        """Each 128-byte line touched, with the bytes used in its four sectors; a dot is a sector not moved."""
         if self.sectors is None:
             return ""
         used = dict(zip(self.sectors.sectors, self.sectors.used, strict=True))
@@ -87,7 +87,7 @@ class Access(InfoRecord):
 class Accesses(InfoRecord):
     """The accesses of one warp of one block: a stage's copies, its first fragment loads, the output stores.
 
-    Left out: the requantization parameters, and the sums that warps exchange which share the input channels.
+    Not included: the requantization parameters, and the sums exchanged by warps that share the input channels.
     """
 
     workload: ConvWorkload
@@ -98,7 +98,7 @@ class Accesses(InfoRecord):
     warp: int
     iteration: int
     tile: Access
-    """The 8 images x 32 channels of one pixel alone, by 8 lanes: what one operand tile costs in this layout."""
+    """The 8 images x 32 channels of a single pixel, by 8 lanes: the cost of one operand tile in this layout."""
     accesses: tuple[Access, ...]
 
     def of(self, kind: str) -> tuple[Access, ...]:

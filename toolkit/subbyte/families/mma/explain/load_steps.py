@@ -1,9 +1,9 @@
 """The duplicate-aware load step by step, as one warp of a generated kernel does it (Algorithm 1, Choi et al. 2022).
 
 The steps are condensed from the trace of the kernel's own CUDA text on the CPU: which warp-wide copy fills which slots
-of shared memory from which input pixels, which fragment load reads which slot, and which multiplication follows. Shown
-is the first stage of one block and, in registers, its first block of 32 channels in one warp. Weights are loaded as
-well, but left out, as in the algorithm. A *datum* is one input pixel of 8 images and 32 channels: 128 bytes.
+of shared memory from which input pixels, which fragment load reads which slot, and which multiplication follows. They
+show the first stage of one block and, in registers, its first block of 32 channels in one warp. Weights are loaded as
+well, but not shown, as in the algorithm. A *datum* is one input pixel of 8 images and 32 channels: 128 bytes.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from subbyte.workload import ConvWorkload
 
 DATUM_BYTES = 4 * BLOCK_WORDS
 MOST_STEPS = 1500
-"""Instructions of one warp that a record holds; a stage with more is no longer something to step through."""
+"""The most instructions of one warp in a record; a stage with more is too long to step through."""
 
 
 @dataclass(frozen=True)
 class LoadStep:
-    """One warp-wide instruction. ``data`` are the numbers of the input pixels that it moves or multiplies."""
+    """One warp-wide instruction. ``data`` are the indices of the input pixels that it moves or multiplies."""
 
     kind: str
     """``copy`` (global to shared memory), ``load`` (shared memory to registers) or ``mma``."""
@@ -38,26 +38,27 @@ class LoadStep:
     slots: tuple[int, ...] = ()
     """Slots of shared memory written by a copy or read by a load."""
     registers: tuple[int, ...] = ()
-    """Fragment written by a load; fragments an mma multiplies, one for each of its pixels."""
+    """The fragment written by a load; the fragments that an mma multiplies, one for each of its pixels."""
     tap: tuple[int, int] | None = None
     """Kernel position (r, s) whose weights an mma multiplies."""
     pixels: tuple[int, ...] = ()
-    """Numbers of the warp's output pixels to which an mma adds."""
+    """Indices of the warp's output pixels to which an mma adds."""
     column: int | None = None
     """The warp's tile of 8 output channels to which an mma adds."""
     line: int = 0
     """Line of the generated CUDA text, counted from 1."""
     repeats: int = 0
-    """How many of ``data`` an earlier step has copied or loaded already; of an mma, fragments kept from another tap."""
+    """How many of ``data`` an earlier step has already copied or loaded; for an mma, fragments reused from another
+    tap."""
     done: tuple[int, int, int] = (0, 0, 0)
     """Slots filled, fragments loaded and mma executed, this step included."""
     lanes: int = 32
-    """Lanes of the warp that move each of ``data``."""
+    """Lanes of the warp that move each datum."""
 
 
 @dataclass(frozen=True)
 class Level:
-    """The loads at one level of memory, each of one datum, and how many there would be without sharing."""
+    """The loads at one level of memory, each of one datum, and their number without sharing."""
 
     name: str
     loads: int
@@ -65,7 +66,7 @@ class Level:
 
     @property
     def saved(self) -> int:
-        """Loads saved against no sharing."""
+        """Loads saved compared with no sharing."""
         return self.unshared - self.loads
 
 
@@ -84,9 +85,9 @@ class LoadSteps(InfoRecord):
     region: tuple[int, int]
     """Rows and columns of the input pixels the block stages."""
     data: tuple[tuple[int, int], ...]
-    """Input pixel (row, column) of each datum, row by row; negative or beyond the image: padding."""
+    """Input pixel (row, column) of each datum, row by row; padding if negative or outside the image."""
     padding: tuple[bool, ...]
-    """Whether a datum lies outside the image and is filled with zeros."""
+    """Whether a datum is outside the image and filled with zeros."""
     slots: tuple[int, ...]
     """The datum that each slot of shared memory holds."""
     slot_columns: int
@@ -113,7 +114,7 @@ class LoadSteps(InfoRecord):
         return sum(step.kind == "mma" for step in self.steps)
 
     def title(self) -> str:
-        """One line that names the workload, the sharing and the place."""
+        """One line that names the workload, the sharing, the block and the warp."""
         return (
             f"loads of {self.workload.label}, sharing {self.sharing}: block {self.block} (tile {self.tile[0]}x"
             f"{self.tile[1]}), warp {self.warp} ({len(self.pixels)} pixels)"
@@ -139,12 +140,12 @@ class LoadSteps(InfoRecord):
 
 
 def load_steps(plan: Plan, trace: Trace, block: int | None = None, warp: int = 0) -> LoadSteps:
-    """Run one block of a plan's kernel and give its first stage's loads and multiplications, step by step; see
+    """Run one block of a plan's kernel and return the loads and multiplications of its first stage, step by step; see
     :func:`subbyte.technique.load_steps`.
 
-    Raises InvalidInput for a place that is not there, a configuration that is refused or too many steps; Unsupported
-    where copies are not asynchronous or an instruction takes two blocks of channels; MissingDependency without a C++
-    compiler.
+    Raises InvalidInput for a block or warp that does not exist, a configuration that is rejected or too many steps;
+    Unsupported if copies are not asynchronous or an instruction takes two blocks of channels; MissingDependency without
+    a C++ compiler.
     """
     if block is None:
         block = plan.pixel_tiles[1] if plan.pixel_tiles[0] > 1 else 0
@@ -209,7 +210,7 @@ def _condense(place: Warp, run: Any) -> LoadSteps:
 
 @dataclass(frozen=True)
 class _Fill:
-    """One warp-wide copy: the slots it fills, the input pixels it reads (those of padding by the slot's place)."""
+    """One warp-wide copy: the slots it fills, and the input pixels it reads (for padding, derived from the slot)."""
 
     slots: tuple[int, ...]
     data: tuple[tuple[int, int], ...]
@@ -219,7 +220,7 @@ class _Fill:
 
 
 def _copies(place: Warp, rows: Rows, argument: int) -> list[_Fill]:
-    """The copies of the first stage's first channel block, in the order of the threads."""
+    """The copies of the first stage's first channel block, in thread order."""
     plan = place.plan
     found = []
     for group in warp_groups(rows, "copy"):
@@ -257,13 +258,13 @@ def _padding_pixel(place: Warp, slot: int) -> tuple[int, int]:
 
 
 def _warp_steps(place: Warp, rows: Rows, slots: tuple[int, ...]) -> tuple[list[LoadStep], list[int]]:
-    """Fragment loads and multiplications of the warp's first channel block, in the order of its first lane, whose rows
-    in the trace are given as well."""
+    """Fragment loads and multiplications of the warp's first channel block, in the order of its first lane; also
+    returns that lane's rows in the trace."""
     plan = place.plan
     shown = [KINDS.index(kind) for kind in ("shared_load", "mma", "barrier")]
     index = np.flatnonzero((rows["warp"] == place.number) & (rows["lane"] == 0) & np.isin(rows["kind"], shown))
     index = index[np.argsort(rows["sequence"][index])]
-    index = index[np.flatnonzero(rows["size"][index] == 0)[0] + 1 :]  # behind the first barrier
+    index = index[np.flatnonzero(rows["size"][index] == 0)[0] + 1 :]  # after the first barrier
     block = place.split * (plan.config.chunk // plan.config.split_channels)
     targets, operands = iter(_fragment_order(plan)), iter(_operand_order(plan))
     count = plan.taps_staged * plan.pairs * plan.config.warp_col_tiles
@@ -317,7 +318,7 @@ def _operand_order(plan: Plan) -> list[tuple[tuple[int, int], tuple[int, ...], t
 
 
 def _counted(steps: list[LoadStep]) -> list[LoadStep]:
-    """The steps with their running counts, and what is moved or used again."""
+    """The steps with their running counts, and how much is moved or used again."""
     done = {"copy": 0, "load": 0, "mma": 0}
     seen: dict[str, set[int]] = {"copy": set(), "load": set()}
     first_tap: dict[int, tuple[int, int] | None] = {}

@@ -1,7 +1,7 @@
-"""A warp's registers on the CPU: 32-bit words per lane, and beside each nibble where its value came from.
+"""A warp's registers on the CPU: 32-bit words per lane, and the origin of the value in each nibble.
 
 The words follow the instructions bit for bit (uint32). The origins follow the same moves nibble by nibble, so that a
-picture can say which output value sits where; a nibble that holds none has the origin -1.
+picture can show where each output value is; a nibble without one has the origin -1.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Register:
     kind: str = "nibbles"
 
     def values(self) -> list[list[int | None]]:
-        """The signed values held, None where there is none: [32][1 or 8]."""
+        """The signed values, None where there is none: [32][1 or 8]."""
         if self.kind == "int32":
             numbers = self.words.view(np.int32).astype(np.int64)[:, None]
         else:
@@ -51,7 +51,7 @@ class Register:
 
 
 class Registers(dict[str, Register]):
-    """The registers of one warp by name, in the order they came into use."""
+    """The registers of one warp by name, in order of first use."""
 
 
 def empty() -> Register:
@@ -93,7 +93,7 @@ def shift_left(register: Register, bits: int) -> Register:
 
 
 def bitwise_or(a: Register, b: Register) -> Register:
-    """``a | b``; where both hold a value in the same nibble the result holds neither (it is no output value)."""
+    """``a | b``; if both hold a value in the same nibble, the result holds neither (it is not an output value)."""
     words = a.words | b.words
     clash = (a.origins != NONE) & (b.origins != NONE) & (a.origins != b.origins)
     origins = np.where(a.origins != NONE, a.origins, b.origins)
@@ -120,5 +120,5 @@ def prmt(a: Register, b: Register, selector: np.ndarray) -> Register:
 
 
 def where(mask: np.ndarray, a: Register, b: Register) -> Register:
-    """Lanes of ``a`` where ``mask`` bool [32] holds, else of ``b``; both of one kind."""
+    """Lanes of ``a`` where ``mask`` bool [32] is true, else of ``b``; both of one kind."""
     return Register(np.where(mask, a.words, b.words), np.where(mask[:, None], a.origins, b.origins), b.kind)

@@ -29,17 +29,17 @@ BYTES_PACKED = 32
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a packing program, the same for every lane but for what the lane numbers select."""
+    """One step of a packing program, the same for every lane except for what the lane index selects."""
 
     name: str
     does: str
     """What each lane does, in one sentence."""
     operation: str
-    """The instruction, with its constants per lane where lanes differ."""
+    """The instruction, with its constants for each lane if they differ."""
     source: tuple[int, ...] | None
     """For a shuffle, the lane each lane reads from; None otherwise."""
     shuffles: int
-    """Shuffle instructions of a warp in this step, for a full set of tiles."""
+    """Shuffle instructions per warp in this step, for a full set of tiles."""
     writes: tuple[str, ...]
     """Registers written."""
 
@@ -62,7 +62,7 @@ class RegisterState:
 
 @dataclass(frozen=True)
 class StepState:
-    """The registers in use after one step. A lane is useful when a register of it holds a complete output word."""
+    """The registers in use after one step. A lane is useful if one of its registers holds a complete output word."""
 
     step: str
     registers: tuple[RegisterState, ...]
@@ -83,7 +83,7 @@ class StoredWord:
 
 @dataclass(frozen=True)
 class PackingTrace(InfoRecord):
-    """A packing program run on data: the complete state after each step and what is stored where."""
+    """A packing program run on data: the complete state after each step, and every stored word."""
 
     scheme: str
     tiles: int
@@ -145,8 +145,8 @@ class PackingProgram(InfoRecord):
     def run(self, values: Any) -> PackingTrace:
         """Run the program on ``values``: integers [tiles, 8 images, 8 channels], at most :attr:`tiles` tiles.
 
-        Values beyond -8..7 are saturated by the first step, as the kernel does after requantization. With fewer tiles
-        the rest of the lanes hold don't-care values. Raises InvalidInput for another shape or dtype.
+        The first step saturates values outside -8..7, as the kernel does after requantization. With fewer tiles the
+        remaining lanes hold don't-care values. Raises InvalidInput for another shape or dtype.
         """
         tiles = self._checked(values)
         machine = Registers()
@@ -199,7 +199,7 @@ _TEXT_REGISTERS = 4
 
 @checked
 def packing_program(scheme: str = "quad") -> PackingProgram:
-    """The packing program called ``scheme``: ``quad`` or ``width8``. Raises InvalidInput for another name."""
+    """The packing program with this name: ``quad`` or ``width8``. Raises InvalidInput for another name."""
     name = str(scheme).lower()
     if name not in SCHEMES:
         raise InvalidInput(f"unknown packing scheme {scheme!r}: {did_you_mean(name, SCHEMES)}")
@@ -245,7 +245,7 @@ def _state(step: str, machine: Registers) -> StepState:
 
 
 def _stores(machine: Registers) -> list[StoredWord]:
-    """What each lane stores: every complete word of the registers that are left at the end."""
+    """What each lane stores: every complete word in the registers that remain at the end."""
     found = []
     for name, register in machine.items():
         for lane in register.complete_lanes():
@@ -267,7 +267,7 @@ def _lane_text(values: tuple[int | None, ...], kind: str) -> str:
 
 @dataclass(frozen=True)
 class PackingRun(InfoRecord):
-    """A packing program with the random values [tiles][8][8] that it was run on, and what became of them."""
+    """A packing program, the random values [tiles][8][8] that it was run on, and the result."""
 
     program: PackingProgram
     values: tuple[tuple[tuple[int, ...], ...], ...]
@@ -282,7 +282,7 @@ class PackingRun(InfoRecord):
         return self.trace.table()
 
     def text(self) -> str:
-        """The program, then what it did."""
+        """The program, then the result of running it."""
         return f"{self.program.text()}\n\n{self.trace.text()}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -291,9 +291,9 @@ class PackingRun(InfoRecord):
 
 
 def packing_run(plan: Plan | None = None, scheme: str = "quad", tiles: int | None = None, seed: int = 0) -> PackingRun:
-    """A packing program run on random int4 values: on as many tiles as a warp of the plan has, or as it takes.
+    """A packing program run on random int4 values, on as many tiles as a warp of the plan has, or as the program takes.
 
-    Raises InvalidInput for an unknown scheme, more tiles than it takes, or a plan that packs in shared memory.
+    Raises InvalidInput for an unknown scheme, more tiles than the program takes, or a plan that packs in shared memory.
     """
     if plan is not None and not plan.config.register_packing:
         raise InvalidInput(

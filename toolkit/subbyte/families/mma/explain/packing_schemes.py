@@ -36,7 +36,7 @@ class Scheme:
 
 
 def _load(target: str, operation: str, tile: int, row: np.ndarray, column: np.ndarray) -> Instruction:
-    """A lane's accumulator: ``values[tile, row[lane], column[lane]]``, don't care where the tile is missing."""
+    """A lane's accumulator: ``values[tile, row[lane], column[lane]]``, don't care if the tile is missing."""
 
     def run(machine: Registers, values: np.ndarray) -> None:
         if tile < len(values):
@@ -53,7 +53,7 @@ def _load(target: str, operation: str, tile: int, row: np.ndarray, column: np.nd
 
 QUAD_TILES = 4
 EXCHANGES = ((1, 0x6240, 0x3715), (2, 0x5410, 0x3276))
-"""Per exchange: lane distance, ``prmt`` selector of lanes whose bit is clear, and of lanes whose bit is set."""
+"""Per exchange: lane distance, ``prmt`` selector for lanes whose bit is clear, and for lanes whose bit is set."""
 
 
 def _pack_byte(tile: int) -> Instruction:

@@ -1,11 +1,11 @@
-"""How a convolution becomes a matrix product and how that is cut: block tiles, warp tiles, matrix instructions.
+"""How a convolution becomes a matrix product and how that is divided: block tiles, warp tiles, matrix instructions.
 
-Source: Choi et al. 2022 (arXiv 2202.06819), section 2.1 and Figures 1 and 2. Everything is read off the same
-:class:`subbyte.families.mma.plan.Plan` that the generated kernel is written with. The matrix product is ``[M, N, K]`` =
+Source: Choi et al. 2022 (arXiv 2202.06819), section 2.1 and Figures 1 and 2. Everything is read from the same
+:class:`subbyte.families.mma.plan.Plan` as the generated kernel. The matrix product is ``[M, N, K]`` =
 (output pixels times images, output channels, kernel offsets times input channels). Its rows are ordered by (group of 8
 images, output row, output column, image), its columns by (block of 32 channels, or of 16 with 8 bits, kernel row,
-kernel column, channel): the order in which the kernel's operands lie in memory. A block tile is a rectangle of pixels,
-so its rows are *runs*, one for each row of the rectangle.
+kernel column, channel): the order of the kernel's operands in memory. A block tile is a rectangle of pixels,
+so its rows form *runs*, one for each row of the rectangle.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ Run = tuple[int, int]
 
 @dataclass(frozen=True)
 class Band:
-    """One row of block tiles (or one column of them): what it covers along its axis."""
+    """One row (or column) of block tiles: what it covers along its axis."""
 
     first: int
     """First output position."""
     outputs: int
-    """Output positions inside the map; a band at the edge has fewer than its tile is wide."""
+    """Output positions inside the map; a band at the edge may have fewer than its tile."""
     reads: tuple[tuple[int, ...], ...]
     """Input position by [position in the tile][kernel position]; outside the map it is zero padding."""
 
@@ -43,11 +43,11 @@ class WarpTile:
 
     number: int
     pixels: tuple[int, ...]
-    """Pixels of the block tile, by their number in it (row by row)."""
+    """Pixels of the block tile, by their index in it (row by row)."""
     columns: tuple[int, ...]
     """8-channel tiles of the block."""
     share: int
-    """Its part of the staged channel blocks, where several warps share them."""
+    """Its part of the staged channel blocks, if several warps split them."""
 
 
 @dataclass(frozen=True)
@@ -60,16 +60,16 @@ class Multiply:
 
 @dataclass(frozen=True)
 class Step:
-    """One step along K: every instruction of a warp is issued once for it."""
+    """One step along K: each instruction of a warp is issued once."""
 
     iteration: int
-    """Stage of the main loop that loads its data into shared memory."""
+    """Main-loop stage that loads its data into shared memory."""
     share: int
-    """The warps that take it, by :attr:`WarpTile.share`."""
+    """The warps that execute it, by :attr:`WarpTile.share`."""
     r: int
     s: int
     channel_blocks: tuple[int, ...]
-    """Blocks of input channels that one instruction takes together."""
+    """Blocks of input channels that one instruction takes at once."""
     columns: tuple[int, ...]
     """First column of the lowered matrix for each of them."""
 
@@ -83,7 +83,7 @@ class BlockTile(InfoRecord):
     outputs: tuple[Run, Run]
     """Output rows and columns inside the map."""
     inputs: tuple[Run, Run]
-    """From the first input row and column it reads to the last, padding left out."""
+    """The range of input rows and columns that it reads, without padding."""
     gemm_rows: tuple[Run, ...]
     gemm_columns: Run
     """Output channels, padded ones included."""
@@ -97,7 +97,7 @@ class BlockTile(InfoRecord):
         )
 
     def table(self) -> Table:
-        """One row for each run of rows of the matrix product."""
+        """One row per run of rows of the matrix product."""
         return Table(("first row", "rows"), self.gemm_rows)
 
 
@@ -123,23 +123,23 @@ class Tiling(InfoRecord):
     columns: tuple[Band, ...]
     column_blocks: int
     block_channels: int
-    """Output channels of a block."""
+    """Output channels per block."""
     pixels: tuple[tuple[int, int], ...]
     """Row and column of each pixel of a block tile."""
     warps: tuple[WarpTile, ...]
     multiplies: tuple[Multiply, ...]
-    """Of one warp and step; all warps do the same on their own pixels and columns."""
+    """Instructions of one warp and step; all warps do the same on their own pixels and columns."""
     steps: tuple[Step, ...]
     blocks: int
     iterations: int
     instructions: int
     """Matrix instructions of the whole kernel."""
     useful: float
-    """Share of the multiplications that the convolution asks for; the rest falls on edges and padded channels."""
+    """Fraction of the multiplications that the convolution needs; the rest are for edges and padded channels."""
 
     @property
     def block_depth(self) -> int:
-        """Input channels of a block, which lie together: 32 of four bits, 16 of eight."""
+        """Contiguous input channels per block: 32 of four bits, 16 of eight."""
         return self.workload.precision.activations.block
 
     def block(self, tile: int = 0, column_block: int = 0) -> BlockTile:
@@ -188,7 +188,8 @@ class Tiling(InfoRecord):
         return Table(("level", "of the level above", "rows", "columns", "depth"), rows)
 
     def text(self, tile: int = 0, column_block: int = 0) -> str:
-        """The levels, what falls on edges and padding, and one block. Raises InvalidInput when there is none."""
+        """The levels, the share of edges and padding, and one block. Raises InvalidInput when there is no such
+        block."""
         note = f"{self.instructions:,} matrix instructions; {self.useful:.1%} of their multiplications are needed"
         return "\n\n".join([self.title(), columns_text(self.table()), note, self.block_text(tile, column_block)])
 
@@ -220,14 +221,15 @@ class Tiling(InfoRecord):
 
 
 def tiling(plan: Plan) -> Tiling:
-    """The tiles of a plan. Raises InvalidInput for one that the constraints refuse, with their reason."""
+    """The tiles of a plan. Raises InvalidInput with the reason for a plan that the constraints reject."""
     if reason := why_not(plan):
         raise InvalidInput(f"{plan.workload.label} with {plan.config.key} on {plan.arch.name} is refused: {reason}")
     return _record(plan)
 
 
 def with_block(record: Tiling, block: tuple[int, int]) -> tuple[dict[str, Any], str]:
-    """What the command line prints: the record with one of its blocks. Raises InvalidInput when there is none such."""
+    """The record with one of its blocks, as the command line prints it. Raises InvalidInput when there is no such
+    block."""
     return {**record.to_dict(), "block": record.block(*block).to_dict()}, record.text(*block)
 
 

@@ -1,4 +1,4 @@
-"""One warp of a planned kernel: which addresses its lanes use, from the plan's own index functions."""
+"""One warp of a planned kernel: the addresses that its lanes use, from the plan's own index functions."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from subbyte.workload.conv import BATCH_GROUP, ceil_div
 
 ALL_LAYOUTS = ("nhwc", "hwnc", "nhwcnc")
 Lane = tuple[int, tuple[int, ...]] | None
-"""Word index and place of what a lane moves; None when it takes no part."""
+"""Word index and place of what a lane moves; None if the lane is inactive."""
 
 
 @dataclass(frozen=True)
 class Warp:
-    """Coordinates of a warp. ``plan.config.layout`` equals ``layout`` unless that is ``hwnc``, which no kernel has."""
+    """Coordinates of a warp. ``plan.config.layout`` equals ``layout`` unless that is ``hwnc``, which no kernel uses."""
 
     plan: Plan
     layout: str
@@ -145,7 +145,7 @@ class Warp:
         return plan.weight_word(block, tap, self.block[1]) + word, (block, tap, tile, word % run // plan.vector)
 
     def _activation_fragments(self) -> Iterator[Access]:
-        """With full reuse each genuine fragment once; otherwise one for each tap and pixel."""
+        """With full reuse each genuine fragment once; otherwise one fragment for each tap and pixel."""
         plan = self.plan
         if plan.config.duplicate_aware == "full":
             base = plan.slot(*self.pixel(0), 0, 0)
@@ -211,7 +211,7 @@ class Warp:
         return word, (group * BATCH_GROUP + image, p, q, tile)
 
     def _unpacked_epilogue(self) -> Iterator[Access]:
-        """int32 sums through shared memory, packed after it."""
+        """int32 sums through shared memory, then packed."""
         plan, config = self.plan, self.plan.config
         if self.split == 0:
             for pixel in range(config.warp_row_tiles):
@@ -242,7 +242,7 @@ class Warp:
         return _access("sum spill", "st.shared.b64", "shared", 8, ("pixel", "image", "channel"), lanes)
 
     def _unpacked_place(self, index: int) -> tuple[int, int]:
-        """Row of sums (pixel and image) and 8-channel tile of a word that is packed after shared memory."""
+        """Row of sums (pixel and image) and 8-channel tile of a word that is packed from shared memory."""
         tiles = self.plan.column_tiles
         together = min(tiles, 4)
         tile = index // (together * BATCH_GROUP) % (tiles // together) * together + index % together

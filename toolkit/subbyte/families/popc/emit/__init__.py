@@ -1,1 +1,1 @@
-"""Its products, written in TVM TIRx."""
+"""The kernel's products, written in TVM TIRx."""

@@ -1,4 +1,4 @@
-"""The products of a stage: a lane compares the 128 bits of its image with those of its two channels of each tile."""
+"""The products of a stage: a lane combines the 128 bits of its image with those of its two channels of each tile."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def popc_kernel(plan: PopcPlan) -> Any:
 def multiply(block: Block, source: Staged | Direct) -> None:
     """All products of a stage: tap by tap, 128 channels and one pair of planes at a time.
 
-    These loops are not unrolled: the compiler would load too far ahead and spill registers."""
+    These loops are not unrolled: otherwise the compiler loads too far ahead and spills registers."""
     plan = cast(PopcPlan, block.plan)
     with (
         loop("r", plan.rows_staged, T.serial) as r,
@@ -41,7 +41,7 @@ def multiply(block: Block, source: Staged | Direct) -> None:
 
 
 def _plane(block: Block, source: Staged | Direct, tap: tuple[Any, Any, Any], plane: Any) -> None:
-    """A plane of the activations in 128 channels of a tap."""
+    """A plane of the activations for 128 channels of a tap."""
     plan = cast(PopcPlan, block.plan)
     pixels, (r, s, channels) = plan.config.warp_row_tiles, tap
     x = registers("x", IMAGE_WORDS * pixels)
@@ -59,7 +59,7 @@ def _plane(block: Block, source: Staged | Direct, tap: tuple[Any, Any, Any], pla
 
 
 def _chosen(factors: list[int], index: Any) -> Any:
-    """One of several factors."""
+    """Select one of several factors."""
     words = [T.uint32(factor & 0xFFFFFFFF) for factor in factors]
     found: Any = words[-1]
     for place in reversed(range(len(words) - 1)):
@@ -72,7 +72,7 @@ def _tile(
     block: Block, source: Staged | Direct, x: Any, column: Any, tap: tuple[Any, Any, Any], weight_plane: Any,
     factor: Any,
 ) -> None:  # fmt: skip
-    """A pair of planes in a tile of 8 channels, of all pixels of the warp."""
+    """One pair of planes for a tile of 8 channels and all pixels of the warp."""
     plan = cast(PopcPlan, block.plan)
     r, s, channels = tap
     group = block.warp_col * plan.warp_words + column // GROUP_TILES
@@ -93,7 +93,8 @@ def _add(into: Any, at: Any, count: Any, factor: Any) -> None:
 
 
 def _count(plan: PopcPlan, words: list[Any]) -> Any:
-    """Bits of four words. With carry_save the first three become a word of sums and one of carries, which count two."""
+    """Number of bits set in four words. With carry_save the first three become a word of sums and one of carries, which
+    count double."""
     if not cast(PopcConfig, plan.config).carry_save:
         return _bits(words[0]) + _bits(words[1]) + _bits(words[2]) + _bits(words[3])
     a, b, c, rest = (bind("word", word) for word in words)

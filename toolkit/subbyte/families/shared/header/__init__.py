@@ -1,7 +1,7 @@
-"""The parts of a C header that kernels on bit planes need: packing of planes, weights and thresholds, unpacking.
+"""The parts of a C header for kernels on bit planes: packing of planes, weights and thresholds, and unpacking.
 
-The texts are ``planes.h`` beside this file; each family adds where its kernels have a weight and an entry of their
-table (``places.h`` in its folder).
+The texts are in ``planes.h`` next to this file; each family adds where its kernels store a weight and a table
+entry (``places.h`` in its folder).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HERE = Path(__file__).parent
 
 
 class Table(Protocol):
-    """Sizes of what is compared or added, as plans on bit planes have them."""
+    """Sizes of the thresholds or addends, as plans on bit planes have them."""
 
     @property
     def table_words(self) -> int:
@@ -40,24 +40,24 @@ class Table(Protocol):
 
     @property
     def divisor(self) -> int:
-        """What varies with the pixel is so many times less."""
+        """The part of a sum that varies with the pixel is divided by this."""
         ...
 
     @property
     def span(self) -> tuple[int, int]:
-        """Least and largest value of it."""
+        """Its smallest and largest value."""
         ...
 
     @property
     def slice_words(self) -> int:
-        """Words of a block's weights, with the table where sums are the output."""
+        """Words of a block's weights, including the table if sums are the output."""
         ...
 
 
 @dataclass(frozen=True)
 class Forms:
-    """How a kernel's buffers lie in memory: layouts of input and output, ``slices`` of ``channels`` output channels,
-    the sums as counts; ``entry`` is the C expression of a table entry from what is ``needed``."""
+    """Memory layouts of a kernel's buffers: input and output, ``slices`` of ``channels`` output channels,
+    the sums as counts; ``entry`` is the C expression for a table entry given what is ``needed``."""
 
     x: str
     y: str
@@ -69,14 +69,14 @@ class Forms:
 
 
 def sections_of(path: Path) -> dict[str, str]:
-    """The texts of a file by the names on their ``//@`` lines."""
+    """The texts in a file by the names on their ``//@`` lines."""
     parts = re.split(r"^//@ (\w+)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return {name: body.strip("\n") + "\n" for name, body in zip(parts[1::2], parts[2::2], strict=True)}
 
 
 def bit_parts(plan: Plan, table: Table, forms: Forms, places: Iterable[str], words: Mapping[str, str]) -> ExportParts:
-    """What the header of a kernel on bit planes needs; ``places`` are the family's texts. Raises Unsupported for what
-    no header is written for."""
+    """What the header of a kernel on bit planes needs; ``places`` are the family's texts. Raises Unsupported if no
+    header can be written for the kernel."""
     if SEPARATOR in plan.output:
         raise Unsupported(
             f"export of {plan.workload}: {plan.output} has a layer fused into it, and C headers are written for "
@@ -133,7 +133,7 @@ def _tensor(layout: str, operand: Operand, w: ConvWorkload, sizes: tuple[int, in
 
 
 def _values(plan: Plan, table: Table, forms: Forms) -> dict[str, str]:
-    """What stands for the names in the texts."""
+    """The values that replace the names in the texts."""
     w, types, sums, counts = plan.workload, plan.workload.precision, plan.output == SUMS, forms.counts
     rows, columns = border_taps(w) if counts.form.border == CLASSES else (((True,) * w.r,), ((True,) * w.s,))
     steps = 1 if sums else (1 << types.output.bits) - 1
@@ -173,7 +173,7 @@ def _values(plan: Plan, table: Table, forms: Forms) -> dict[str, str]:
 
 
 def _type(name: str, operand: Operand) -> dict[str, str]:
-    """A type's texts: its dtype, its values by code, and the codes of all numbers from the least value on."""
+    """The texts for a type: its dtype, its values by code, and the codes of all numbers from the smallest value on."""
     code = {value: index for index, value in enumerate(operand.values)}
     codes = (code.get(value, -1) for value in range(operand.least, operand.largest + 1))
     return {

@@ -1,6 +1,6 @@
-"""The parts of a C header for operands that are not all of four bits, or have a zero point: how values are packed and
-unpacked, and what sums of a zero point begin with. The texts are ``bytes.h`` beside this file; the order of its weights
-is a family's own."""
+"""The parts of a C header for operands that are not all four-bit, or have a zero point: how values are packed and
+unpacked, and the initial sums with a zero point. The texts are in ``bytes.h`` next to this file; the order of its
+weights depends on the family."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _CORRECTION = (
 
 
 class Zero(NamedTuple):
-    """A zero point of activations, the power of two that sums are scaled by, and how many filters there are, padded."""
+    """A zero point of activations, the power of two by which sums are scaled, and the number of filters after
+    padding."""
 
     point: int
     scale_log2: int
@@ -36,9 +37,8 @@ def byte_parts(
     plan: Plan, weights: str, shape: tuple[int, ...], words: Mapping[str, str], zero: Zero,
     defines: Mapping[str, int] | None = None,
 ) -> ExportParts:  # fmt: skip
-    """What the header needs beside its family's ``weights``, of ``shape`` words, and ``words`` in that text; of a zero
-    point what the sums of each filter begin with stands behind them. Raises Unsupported for a
-    residual."""
+    """What the header needs in addition to its family's ``weights``, of ``shape`` words, and ``words`` in that text;
+    with a zero point the initial sum of each filter follows the weights. Raises Unsupported for a residual."""
     w, types, texts = plan.workload, plan.workload.precision, sections_of(_HERE / "bytes.h")
     if Fusion.of(plan.output).added is not None:
         raise Unsupported(
@@ -66,7 +66,7 @@ def byte_parts(
 
 
 def _type(name: str, operand: Operand) -> dict[str, str]:
-    """A type's texts by its name: sizes, and how codes become values."""
+    """The texts for a type, by its name: sizes, and how codes become values."""
     bits = operand.bits
     numbers = {
         "bits": bits, "mask": (1 << bits) - 1, "elements": WORD_BITS // bits, "least": operand.least,

@@ -1,1 +1,1 @@
-"""Families whose every configuration is planned and asked for its reason: what they and their spaces share."""
+"""What families and spaces share if every configuration is planned and checked one by one."""

@@ -1,4 +1,4 @@
-"""A family of one kind of configuration, all of which a space names one by one."""
+"""A family with one configuration class whose spaces check configurations one by one."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ Planned = TypeVar("Planned", bound=Plan)
 
 
 class OneByOneFamily(Family, Generic[Planned]):
-    """What is left to a family: rules, value lists, an estimate, and the code."""
+    """A family only has to add rules, value lists, an estimate, and the code."""
 
     planned: Callable[..., Planned]
-    """What plans them."""
+    """The class of its plans."""
     varied: ClassVar[tuple[str, ...]]
-    """Knobs that its space varies, the first fastest; it holds all others."""
+    """Knobs that its space varies, the first fastest; all others are held fixed."""
     usual_output: ClassVar[tuple[str, tuple[int, int]]] = ("int4", (-8, 7))
-    """Type and range where the caller names none."""
+    """Default output type and range."""
     half: ClassVar[float] = 2e4
-    """Cycles of the estimate at which the fake runner makes up half of the most."""
+    """Cycles of the estimate at which the fake runner makes up half of the maximum."""
     in_registers: ClassVar[str] = "sums"
-    """What a kernel with local memory has too much of."""
+    """What a kernel that uses local memory has too much of."""
 
     @abstractmethod
     def why_not(self, plan: Planned) -> str | None:
@@ -42,7 +42,7 @@ class OneByOneFamily(Family, Generic[Planned]):
 
     @abstractmethod
     def value_lists(self, workload: ConvWorkload) -> Mapping[str, tuple[int, ...]]:
-        """What the space offers for a layer."""
+        """The value lists for a layer."""
 
     @abstractmethod
     def cycles(self, plan: Planned) -> float:
@@ -50,7 +50,7 @@ class OneByOneFamily(Family, Generic[Planned]):
 
     @property
     def kind(self) -> str:
-        """Of its space."""
+        """The kind of its space."""
         return next(iter(self.kinds))
 
     # ---- plans and spaces -------------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ class OneByOneFamily(Family, Generic[Planned]):
         return self.planned(workload, config, arch, output or name, full if clip is None else clip, requant)
 
     def usual_plan(self, workload: ConvWorkload, config: Configuration, arch: Arch) -> Planned:
-        """The plan that gives the workload's output type."""
+        """The plan for the workload's output type."""
         return self.planned(workload, config, arch, workload.precision.output.name)
 
     def check(self, plan: Plan) -> str | None:
@@ -100,20 +100,20 @@ class OneByOneFamily(Family, Generic[Planned]):
     # ---- choosing ---------------------------------------------------------------------------------------------------
 
     def plans(self, workload: ConvWorkload, arch: Arch) -> Iterable[Planned]:
-        """Those of a layer that can be built."""
+        """The plans for a layer that can be built."""
         space = self.space(workload, arch, self.kind, {})
         return [space.plan(index) for index in space.valid]
 
     def candidates(self, workload: ConvWorkload, arch: Arch) -> Iterable[Configuration]:
-        """The configurations of the space, the one estimated fastest first."""
+        """The configurations of the space, best estimate first."""
         return _candidates(self, workload, arch)
 
     def estimate(self, plan: Plan) -> float:
-        """A rough count of cycles."""
+        """A rough cycle count."""
         return self.cycles(cast(Planned, plan))
 
     def made_up_share(self, workload: ConvWorkload, config: Configuration) -> float:
-        """By the estimate."""
+        """Derived from the estimate."""
         cycles = self.cycles(self.usual_plan(workload, config, arch_named("sm_90a")))
         return min(0.9, max(0.005, self.half / (self.half + cycles)))
 
@@ -124,7 +124,7 @@ class OneByOneFamily(Family, Generic[Planned]):
         return None
 
     def refused(self, cubin: bytes, log: str, local_bytes: int) -> str | None:
-        """Why a kernel is not handed out although it was compiled, None when it is."""
+        """Why a compiled kernel is rejected, None when it is accepted."""
         return serialized(log) or spilled(local_bytes, self.in_registers)
 
 

@@ -1,4 +1,4 @@
-"""A space whose every configuration is planned and asked for its reason."""
+"""A space in which each configuration is planned and checked for its reason one by one."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Planned_co = TypeVar("Planned_co", bound=Plan, covariant=True)
 
 
 class Planner(Protocol[Planned_co]):
-    """What such a space asks of its family."""
+    """What such a space needs from its family."""
 
     def usual_plan(self, workload: ConvWorkload, config: Configuration, arch: Arch) -> Planned_co:
-        """The plan that gives the workload's output type."""
+        """The plan for the workload's output type."""
         ...
 
     def check(self, plan: Plan) -> str | None:
-        """Why a plan is refused, None when it can be built."""
+        """Why a plan is rejected, None when it can be built."""
         ...
 
     def hopeless(self, workload: ConvWorkload, arch: Arch) -> str | None:
@@ -36,7 +36,7 @@ class Planner(Protocol[Planned_co]):
 
 @dataclass(frozen=True)
 class OneByOneSpace(ListedOneByOne, Generic[Planned_co]):
-    """An index is a mixed radix over ``knobs``, the first varying fastest."""
+    """An index is a mixed-radix number over ``knobs``, the first varying fastest."""
 
     family: Planner[Planned_co]
     usual: Configuration
@@ -52,7 +52,7 @@ class OneByOneSpace(ListedOneByOne, Generic[Planned_co]):
 
     @cached_property
     def _held(self) -> Mapping[str, Value]:
-        """The fields that do not vary, once looked at with the names of the others."""
+        """The fields that do not vary, checked once together with the names of the others."""
         first = self.usual.with_values({**{name: choices[0] for name, choices in self.knobs.items()}, **self.fixed})
         return {name: getattr(first, name) for name in self.fixed}
 
@@ -74,7 +74,7 @@ class OneByOneSpace(ListedOneByOne, Generic[Planned_co]):
 def held_fields(
     usual: Configuration, names: tuple[str, ...], fixed: Mapping[str, object], kind: str
 ) -> dict[str, Value]:
-    """The fields ``names``, which a space of that kind holds, as ``usual`` has them but for those of ``fixed``. Raises
+    """The fields ``names``, which a space of that kind holds fixed, as in ``usual`` unless ``fixed`` sets them. Raises
     InvalidInput for a field that varies."""
     for name in fixed:
         if name not in names:

@@ -1,4 +1,4 @@
-"""How to schedule a kernel whose warps multiply fragments of bit planes: the knobs that both kinds have."""
+"""The schedule of a kernel whose warps multiply fragments of bit planes: the knobs that both kinds share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from subbyte.spaces.knob import choice, flag, knob, switch, whole
 LAYOUTS = ("nhwcnc", "nhwc")
 STAGINGS = ("shared", "direct")
 KNOBS = ("blk_row_warps", "blk_col_warps", "warp_row_tiles", "warp_col_tiles", "chunk", "reorder_inner")
-"""What spaces vary; the names are those of the mma family's knobs in the paper (Choi et al. 2022, section 4.1)."""
+"""What spaces vary; the knobs are named like the mma family's in the paper (Choi et al. 2022, section 4.1)."""
 
 
 @configuration
@@ -47,5 +47,5 @@ class PlaneConfig(Configuration):
 
     @property
     def threads(self) -> int:
-        """Threads of a block."""
+        """Threads per block."""
         return 32 * self.blk_row_warps * self.blk_col_warps

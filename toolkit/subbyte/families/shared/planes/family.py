@@ -34,7 +34,7 @@ from subbyte.workload.precision import SUMS
 _PACKAGE = Path(__file__).parents[3]
 
 SMALL = {"blk_row_warps": 1, "blk_col_warps": 1, "warp_row_tiles": 2, "warp_col_tiles": 4, "chunk": 1}
-"""What asks for least: where it cannot be built, nothing of the space can."""
+"""The least demanding configuration: if it cannot be built, nothing in the space can."""
 
 
 class PlaneFamily(OneByOneFamily[PlanePlan]):
@@ -60,7 +60,7 @@ class PlaneFamily(OneByOneFamily[PlanePlan]):
         return self.hopeless(plan.workload, plan.arch) or first_reason(self.rules, plan)
 
     def hopeless(self, workload: ConvWorkload, arch: Arch) -> str | None:
-        """Why no configuration can be built, whatever it is; None when some may."""
+        """Why no configuration at all can be built; None when some may."""
         return bit_operands(workload, self.name, "mma")
 
     def covers(self, workload: ConvWorkload, arch: Arch) -> str | None:
@@ -74,13 +74,13 @@ class PlaneFamily(OneByOneFamily[PlanePlan]):
         return None if None in reasons else reasons[0]
 
     def value_lists(self, workload: ConvWorkload) -> Mapping[str, tuple[int, ...]]:
-        """What the space offers for a layer."""
+        """The value lists for a layer."""
         return value_lists(workload)
 
     # ---- choosing ----------------------------------------------------------------------------------------------------
 
     def plans(self, workload: ConvWorkload, arch: Arch) -> Iterable[PlanePlan]:
-        """Those of a layer that can be built; of types that have too many thresholds those that give sums."""
+        """The plans for a layer that can be built; for types with too many thresholds those that return sums."""
         space = self.space(workload, arch, self.kind, {})
         found = [space.plan(index) for index in space.valid]
         sums = (self.planned(workload, space.config(index), arch, SUMS) for index in range(len(space)))
@@ -96,7 +96,7 @@ class PlaneFamily(OneByOneFamily[PlanePlan]):
         return [log2(1 + value) for value in found]
 
     def made_up_share(self, workload: ConvWorkload, config: Configuration) -> float:
-        """By the estimate."""
+        """Derived from the estimate."""
         plan = self.planned(workload, cast(PlaneConfig, config), arch_named("sm_80"), SUMS)
         return min(0.9, max(0.005, self.half / (self.half + self.cycles(plan))))
 
@@ -104,7 +104,7 @@ class PlaneFamily(OneByOneFamily[PlanePlan]):
 
     @property
     def sources(self) -> tuple[Path, ...]:
-        """What decides the generated text, beside families/shared."""
+        """The sources that determine the generated text, in addition to families/shared."""
         return (_PACKAGE / "families" / self.name, _PACKAGE / "numerics" / "bit_products.py")
 
     def weight_words(self, form: str, w: NDArray[np.int8]) -> NDArray[np.uint32] | None:
@@ -113,7 +113,7 @@ class PlaneFamily(OneByOneFamily[PlanePlan]):
         return None if plan is None else weight_words(plan, w, self.lanes)
 
     def threshold_words(self, form: str, w: NDArray[np.int8], thresholds: Thresholds) -> NDArray[np.int32] | None:
-        """What sums of these weights are compared with; None for a form of another family."""
+        """The thresholds to compare sums of these weights with; None for a layout of another family."""
         plan = self._plan_of_form(form)
         return None if plan is None else threshold_words(plan, w, thresholds)
 
@@ -130,7 +130,7 @@ class PlaneFamily(OneByOneFamily[PlanePlan]):
 
     @property
     def topics(self) -> Mapping[str, Topic[InfoRecord]]:
-        """How the product is cut, and how planes are composed."""
+        """How the product is divided, and how planes are composed."""
         from subbyte.families.shared.planes.explain import topics_of
 
         return topics_of(self.name)

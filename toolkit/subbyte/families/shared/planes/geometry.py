@@ -1,7 +1,7 @@
-"""Sizes of a kernel on fragments of bit planes: its tile, its stages in shared memory, what stands behind the sums.
+"""Sizes of a kernel on fragments of bit planes: its tile, its stages in shared memory, and what follows the sums.
 
-A *fragment* is 8 images x 128 channels of one plane of a pixel, 32 words: lane ``4 g + t`` holds word t of image g, as
-they lie in memory. A *slot* is one input pixel of the block's staged tile.
+A *fragment* is 8 images x 128 channels of one plane of a pixel, 32 words: lane ``4 g + t`` holds word t of image g, in
+memory order. A *slot* is one input pixel of the block's staged tile.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ if TYPE_CHECKING:
     from subbyte.device.atoms import Atom
 
 FRAGMENT_WORDS = BATCH_GROUP * IMAGE_WORDS
-"""8 images x 128 channels of a plane."""
+"""Words of 8 images x 128 channels of a plane."""
 GROUP_TILES = 4
-"""8-channel tiles whose bits are one output word, and whose weights a lane loads together."""
+"""8-channel tiles whose bits form one output word, and whose weights a lane loads at once."""
 GROUP_WORDS = WORD_BITS * IMAGE_WORDS
-"""Of a plane of 32 output channels' weights, 128 input channels each."""
+"""Words of a plane of 32 output channels' weights, 128 input channels each."""
 
 
 @dataclass(frozen=True)
 class PlaneGeometry(BitSizes):
-    """What follows from the workload, the schedule and the output. Index functions take Python or TIRx integers."""
+    """Quantities derived from the workload, the schedule and the output. Index functions take Python or TIRx
+    integers."""
 
     workload: ConvWorkload
     config: PlaneConfig
@@ -50,27 +51,27 @@ class PlaneGeometry(BitSizes):
     @property
     @abstractmethod
     def operation(self) -> str:
-        """``and`` or ``xor``: what is counted."""
+        """The bit product that is counted: ``and`` or ``xor``."""
 
     @property
     @abstractmethod
     def atom(self) -> Atom:
-        """What multiplies fragments."""
+        """The instruction that multiplies fragments."""
 
     @cached_property
     @abstractmethod
     def factors(self) -> tuple[int, ...]:
-        """What each set of a thread's counts is multiplied by."""
+        """The factor of each set of a thread's counts."""
 
     @property
     @abstractmethod
     def ones_registers(self) -> int:
-        """Registers of a thread that count the activations' bits of its pixels."""
+        """Registers per thread that count the activation bits of its pixels."""
 
     @property
     @abstractmethod
     def fragment_registers(self) -> int:
-        """Registers of a thread for operands, at a time."""
+        """Registers per thread for operands at any time."""
 
     @property
     @abstractmethod
@@ -81,29 +82,29 @@ class PlaneGeometry(BitSizes):
 
     @cached_property
     def view(self) -> ConvWorkload:
-        """The layer as the kernel takes it: pixels that are no neighbours to each other count in one row of rows."""
+        """The layer as the kernel sees it: pixels whose windows contain no neighbours form one long row."""
         return flat_view(self.workload) if self.config.layout == "nhwcnc" else self.workload
 
     @cached_property
     def counts(self) -> CountForm:
-        """Sums from counts of bits."""
+        """How sums are computed from counts of bits."""
         return count_form(self.workload.precision, self.operation)
 
     @property
     def border(self) -> str:
-        """How pixels beyond the border are counted."""
+        """How pixels outside the image are counted."""
         return self.counts.form.border
 
     @property
     def layout(self) -> str:
-        """Of activations and outputs in memory."""
+        """Layout of activations and outputs in memory."""
         return self.config.layout
 
     # ---- tiling ---------------------------------------------------------------------------------------------------
 
     @cached_property
     def tile(self) -> tuple[int, int]:
-        """Rows and columns of output pixels of a block."""
+        """Rows and columns of output pixels per block."""
         pixels = self.config.pixels
         if self.config.tile_height:
             return self.config.tile_height, pixels // self.config.tile_height
@@ -111,7 +112,8 @@ class PlaneGeometry(BitSizes):
         return height, pixels // height
 
     def _cost(self, height: int) -> tuple[int, int, int, int]:
-        """Of rows of a block: whether warps have no rectangles, pixels at edges, staged pixels."""
+        """The cost of this many rows per block: whether warps have no rectangles, wasted pixels at edges, staged
+        pixels."""
         w, width = self.view, self.config.pixels // height
         uneven = not _rectangle(self.config.warp_row_tiles, width)
         covered = ceil_div(w.p, height) * ceil_div(w.q, width)
@@ -126,7 +128,7 @@ class PlaneGeometry(BitSizes):
 
     @property
     def even(self) -> bool:
-        """A warp's pixels are a rectangle of the block's."""
+        """Whether each warp's pixels are a rectangle of the block's."""
         return _rectangle(self.config.warp_row_tiles, self.tile[1])
 
     @property
@@ -136,12 +138,12 @@ class PlaneGeometry(BitSizes):
 
     @property
     def columns(self) -> int:
-        """Output channels of a block."""
+        """Output channels per block."""
         return self.config.columns
 
     @property
     def words(self) -> int:
-        """Output words of 32 channels of a block, of a plane."""
+        """Output words of 32 channels per block and plane."""
         return self.config.columns // WORD_BITS
 
     @property
@@ -163,17 +165,17 @@ class PlaneGeometry(BitSizes):
 
     @property
     def chunks(self) -> int:
-        """Steps along the input channels."""
+        """Number of chunks along the input channels."""
         return ceil_div(self.channel_blocks, self.config.chunk)
 
     @property
     def iterations(self) -> int:
-        """Stages, one after the other."""
+        """Number of stages loaded in sequence."""
         return self.chunks * (self.view.r // self.rows_staged)
 
     @property
     def stages(self) -> int:
-        """Stages in shared memory at a time."""
+        """Number of stages in shared memory at a time."""
         return min(self.config.stages, self.iterations)
 
     def step(self, iteration: Index) -> tuple[Index, Index]:
@@ -184,7 +186,7 @@ class PlaneGeometry(BitSizes):
 
     @property
     def pieces(self) -> tuple[tuple[int, int], ...]:
-        """Kernel column and channel block, within the chunk, of each 128 products of a kernel row."""
+        """Kernel column and channel block (within the chunk) of each 128 products of a kernel row."""
         return tuple((s, block) for s in range(self.view.s) for block in range(self.config.chunk))
 
     @cached_property
@@ -199,7 +201,7 @@ class PlaneGeometry(BitSizes):
 
     @property
     def slots(self) -> int:
-        """Input pixels of a stage."""
+        """Input pixels per stage."""
         return self.rows.count * self.cols.count
 
     def slot(self, row: Index, col: Index, r: Index, s: Index) -> Index:
@@ -223,7 +225,7 @@ class PlaneGeometry(BitSizes):
         return taps * self.config.chunk * self.weight_planes * self.words * GROUP_WORDS
 
     def weight_place(self, r: Index, s: Index, block: Index, plane: Index, group: Index) -> Index:
-        """Where, in a stage's weights, the words of 32 output channels begin."""
+        """Where the words of 32 output channels begin in a stage's weights."""
         tap = ((r * self.view.s + s) * self.config.chunk + block) * self.weight_planes + plane
         return (tap * self.words + group) * GROUP_WORDS
 
@@ -234,12 +236,12 @@ class PlaneGeometry(BitSizes):
 
     @property
     def staged(self) -> bool:
-        """Operands go through shared memory."""
+        """Whether operands go through shared memory."""
         return self.config.staging == "shared"
 
     @property
     def shared_bytes(self) -> int:
-        """Dynamic shared memory of a block in bytes: of its stages, or of what warps add up there later."""
+        """Dynamic shared memory of a block in bytes: for its stages, or for what warps later add up there."""
         staged = self.stages * self.stage_words if self.staged else 0
         return 4 * max(staged, (self.splits - 1) * self.kept_registers * self.config.threads)
 
@@ -247,18 +249,18 @@ class PlaneGeometry(BitSizes):
 
     @property
     def split_factors(self) -> tuple[tuple[int, int], ...]:
-        """Groups of warps that compute the same outputs and add them up at the end: what the counts, and the counts of
-        the activations' bits, of each are multiplied by."""
+        """Groups of warps that compute the same outputs and add them up at the end: the factors of each group's counts,
+        and of its counts of activation bits."""
         return ((1, 1),)
 
     @property
     def splits(self) -> int:
-        """Their number."""
+        """Number of such groups."""
         return len(self.split_factors)
 
     @property
     def threads(self) -> int:
-        """Threads of a block."""
+        """Threads per block."""
         return self.config.threads * self.splits
 
     @property
@@ -268,16 +270,16 @@ class PlaneGeometry(BitSizes):
 
     @property
     def set_registers(self) -> int:
-        """Counts of a thread in a set."""
+        """Counts of a thread per set."""
         return self.pairs * self.config.warp_col_tiles * self.atom.accumulators
 
     @property
     def kept_registers(self) -> int:
-        """Registers of a thread that hold counts at the end of the main loop."""
+        """Registers per thread that hold counts at the end of the main loop."""
         return len(self.factors) * self.set_registers + self.ones_registers
 
     def count(self, index: Index, pixel: Index, column: Index, e: Index) -> Index:
-        """Register, of a set, of a warp's pixel and column ``2 (lane % 4) + e`` of one of its 8-channel tiles."""
+        """Register, within a set, for a warp's pixel and column ``2 (lane % 4) + e`` of one of its 8-channel tiles."""
         pair, half = pixel % self.pairs, pixel // self.pairs
         place = (pair * self.config.warp_col_tiles + column) * self.atom.accumulators + half * 2 + e
         return index * self.set_registers + place
@@ -286,35 +288,35 @@ class PlaneGeometry(BitSizes):
 
     @property
     def thresholds(self) -> int:
-        """Comparisons of a sum, 1 addition where sums are the output."""
+        """Comparisons per sum; 1 addition if sums are the output."""
         return 1 if self.output == SUMS else (1 << self.output_planes) - 1
 
     @cached_property
     def divisor(self) -> int:
-        """What all factors of counts have in common."""
+        """The common divisor of all factors of counts."""
         form, sides = self.counts, (range(self.weight_planes), range(self.planes))
         found = [form.factor(s, t) for s in sides[0] for t in sides[1]]
         return gcd(*found, form.pixel) if self.output != SUMS else 1
 
     @property
     def shift(self) -> int:
-        """What varies with the pixel is so much less than in :class:`CountForm`."""
+        """How much smaller the part that varies with the pixel is than in :class:`CountForm`."""
         return 0
 
     @property
     def span(self) -> tuple[int, int]:
-        """Least and largest value of what varies with the pixel, the common divisor taken out."""
+        """Smallest and largest value of the part that varies with the pixel, divided by the common divisor."""
         least, largest = (end - self.shift for end in self.counts.span(self.view))
         return least // self.divisor, largest // self.divisor
 
     @property
     def class_words(self) -> int:
-        """What is compared or added in a class: [thresholds][words of the block][2][4 lanes][4 channels]."""
+        """Words to compare with or add in a class: [thresholds][words of the block][2][4 lanes][4 channels]."""
         return self.thresholds * self.words * WORD_BITS
 
     @property
     def flip_words(self) -> int:
-        """Words behind the table that say which channels are flipped: whole 16 bytes."""
+        """Words after the table that say which channels are flipped, rounded up to 16 bytes."""
         return 0 if self.output == SUMS else ceil_div(self.words, 4) * 4
 
     @property
@@ -327,7 +329,7 @@ class PlaneGeometry(BitSizes):
 
     @property
     def pixel_words(self) -> int:
-        """Output words of an image's pixel, of a plane: with those of channels that only fill up."""
+        """Output words of one pixel of one image, per plane, including those of padding channels."""
         return self.filter_blocks * IMAGE_WORDS
 
 

@@ -1,4 +1,4 @@
-"""Where the C header of a kernel on fragments of bit planes puts weights and thresholds (``places.h``)."""
+"""Where the C header of a kernel on fragments of bit planes stores weights and thresholds (``places.h``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan of a kernel on fragments of bit planes: launch and the forms of its buffers, computed without TVM."""
+"""The plan of a kernel on fragments of bit planes: launch and buffer layouts, computed without TVM."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from subbyte.workload.precision import SUMS
 
 @dataclass(frozen=True)
 class PlanePlan(PlaneGeometry):
-    """Everything about one kernel that can be known before generating it."""
+    """Everything about one kernel that is known before its code is generated."""
 
     product: ClassVar[str] = "instruction"
-    """What a product of fragments is."""
+    """What a product of fragments is called."""
 
     @property
     def kind(self) -> str:
-        """The family's name, with which the forms of its words begin."""
+        """The family's name, which is the prefix of its word layouts."""
         return self.config.prefix.rstrip("-")
 
     @property
     def parameter_form(self) -> str:
-        """What the parameters are."""
+        """The form of the parameters."""
         return THRESHOLDS
 
     @property
     def operand_form(self) -> str:
-        """What decides the words of weights and parameters, as text."""
+        """Everything that determines the words of weights and parameters, as text."""
         return f"{self.kind} {self.workload.spec} {self.config.key} {self.arch.name} {self.output}"
 
     @property
     def form(self) -> str:
-        """How activations and outputs lie in memory."""
+        """Layout of activations and outputs in memory."""
         return f"{self.config.layout}.planes"
 
     @property
     def slice_words(self) -> int:
-        """Words of the weights of a block's channels; where sums are the output the table stands behind them."""
+        """Words of the weights of a block's channels; if sums are the output the table follows them."""
         return self.iterations * self.weight_words + (self.table_words if self.output == SUMS else 0)
 
     # ---- the sums of a thread ---------------------------------------------------------------------------------------
@@ -57,17 +57,18 @@ class PlanePlan(PlaneGeometry):
 
     @property
     def equal_bits(self) -> bool:
-        """Equal bits are counted, those of neither operand included, where others count differing ones."""
+        """Whether equal bits are counted, including those set in neither operand; otherwise differing ones are
+        counted."""
         return False
 
     @property
     @abstractmethod
     def stage_products(self) -> tuple[int, int]:
-        """Products of fragments of a warp in a stage: with weights, and with ones alone."""
+        """Products of fragments of a warp per stage: with weights, and with ones alone."""
 
     @abstractmethod
     def pair_term(self, weight_plane: int, plane: int) -> tuple[int, int, int]:
-        """Where a pair of planes is counted: group of warps, set of counts, and what it is multiplied by."""
+        """Where a pair of planes is counted: group of warps, set of counts, and factor."""
 
     @abstractmethod
     def ones_term(self, plane: int, pixel: int) -> tuple[int, int, int]:
@@ -76,12 +77,12 @@ class PlanePlan(PlaneGeometry):
     # ---- global memory --------------------------------------------------------------------------------------------
 
     def _pixel(self, group: Index, y: Index, x: Index, image: Index, size: tuple[int, int]) -> Index:
-        """Place of a pixel among those of all groups of images, or of all images."""
+        """Index of a pixel over all groups of images, or over all images."""
         which = group if self.config.layout == "nhwcnc" else group * BATCH_GROUP + image
         return (which * size[0] + y) * size[1] + x
 
     def activation_word(self, group: Index, y: Index, x: Index, block: Index, plane: Index, image: Index) -> Index:
-        """Index of the first of the four words of 128 channels of an image's pixel in a plane."""
+        """Index of the first of the four words of 128 channels of one pixel of one image in a plane."""
         w, packed = self.view, self.config.layout == "nhwcnc"
         pixel = self._pixel(group, y, x, image, (w.h, w.w))
         part = (pixel * self.channel_blocks + block) * self.planes + plane
@@ -132,10 +133,10 @@ class PlanePlan(PlaneGeometry):
 
     @property
     def missing_words(self) -> int:
-        """Output words of a pixel beyond those of all blocks, which hold channels that only fill up."""
+        """Output words of a pixel beyond those of all blocks: they hold padding channels."""
         return max(0, self.pixel_words - self.column_blocks * self.words)
 
     @property
     def missing_sums(self) -> int:
-        """The same of sums."""
+        """The same for sums."""
         return max(0, self.view.padded_filters - self.column_blocks * self.columns)

@@ -1,4 +1,4 @@
-"""Whether a plan can be built, and why not: rules, asked in order. Each kind adds its own."""
+"""Whether a plan can be built, and why not: rules, checked in order. Each kind adds its own."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from subbyte.workload.operand import WORD_BITS
 from subbyte.workload.precision import SUMS
 
 OVERHEAD = 48
-"""Registers for addresses, loop state and comparisons, beside counts and fragments."""
+"""Registers for addresses, loop state and comparisons, besides counts and fragments."""
 MOST_WRITTEN = 1600
-"""Products of fragments that are written out: beyond it the instruction cache is outgrown."""
+"""Most unrolled products of fragments: beyond it the instruction cache overflows."""
 
 Rule = Callable[[PlanePlan], str | None]
 
 
 def output(plan: PlanePlan) -> str | None:
-    """Codes that count thresholds."""
+    """Codes must count thresholds."""
     return compared_output(plan.output, plan.view.precision.output)
 
 
 def sums(plan: PlanePlan) -> str | None:
-    """Doubled sums, or what is compared, fit 32 bits; all else is computed modulo 2^32."""
+    """Doubled sums, or compared ones, must fit 32 bits; everything else is computed modulo 2^32."""
     if plan.output == SUMS:
         types, w = plan.view.precision, plan.view
         most = w.r * w.s * w.c * ((1 << types.weights.bits) - 1) * ((1 << types.activations.bits) - 1)
@@ -36,7 +36,7 @@ def sums(plan: PlanePlan) -> str | None:
 
 
 def sizes(plan: PlanePlan) -> str | None:
-    """Knobs that fit the layer."""
+    """Knobs must fit the layer."""
     config, w = plan.config, plan.view
     if plan.threads > plan.arch.threads_per_block:
         return f"threads: {plan.threads} of a block; at most {plan.arch.threads_per_block}"
@@ -56,7 +56,7 @@ def sizes(plan: PlanePlan) -> str | None:
 
 
 def same_program(plan: PlanePlan) -> str | None:
-    """Each program once."""
+    """Each program must occur once."""
     config = plan.config
     if config.reorder_inner and plan.view.r == 1:
         return "same program: with one kernel row reorder_inner=0 builds it as well"
@@ -66,31 +66,31 @@ def same_program(plan: PlanePlan) -> str | None:
 
 
 def written(plan: PlanePlan) -> str | None:
-    """Products that are written out."""
+    """The number of unrolled products is limited."""
     if plan.written <= MOST_WRITTEN:
         return None
     return f"unrolling: {plan.written} products are written out; at most {MOST_WRITTEN}: smaller tiles or chunk"
 
 
 def index(plan: PlanePlan) -> str | None:
-    """32-bit indices."""
+    """Indices must fit 32 bits."""
     return too_large(max(argument.nbytes // 4 for argument in plan.launch.arguments))
 
 
 def registers_needed(plan: PlanePlan) -> int:
-    """Of a thread, roughly."""
+    """Approximate registers per thread."""
     return plan.kept_registers + plan.fragment_registers + OVERHEAD
 
 
 def registers(plan: PlanePlan) -> str | None:
-    """Counts and fragments of a thread."""
+    """Counts and fragments of a thread must fit its registers."""
     needed = registers_needed(plan)
     most = min(plan.arch.registers_per_thread, plan.arch.registers_per_sm // plan.threads // 8 * 8)
     return None if needed <= most else f"registers: about {needed} of a thread; at most {most}"
 
 
 def shared_memory(plan: PlanePlan) -> str | None:
-    """Stages of a block."""
+    """The stages of a block must fit shared memory."""
     most = plan.arch.shared_per_block
     return None if plan.shared_bytes <= most else f"shared: {plan.shared_bytes} bytes of a block; at most {most}"
 

@@ -10,17 +10,19 @@ from subbyte.families.shared.planes.rules import registers_needed
 from subbyte.workload.conv import ceil_div
 
 MULTIPROCESSORS = 108
-"""Of the GPU that estimates aim at (A100); others take the same configurations in more or fewer waves."""
+"""Multiprocessors of the GPU that estimates assume (A100); others run the same configurations in more or fewer
+waves."""
 START, TURN, LATENCY = 2000.0, 900.0, 500.0
-"""Cycles from launch to first product, of a block's begin and end, and of a stage that nothing hides."""
+"""Cycles from launch to the first product, for the start and end of a block, and for a stage that nothing hides."""
 BYTES_PER_CYCLE = 40.0
-"""That the L2 gives a multiprocessor."""
+"""Bytes per cycle that the L2 delivers to a multiprocessor."""
 DIRECT = 3.0
-"""How much longer a load takes that comes from global memory."""
+"""How much longer a load from global memory takes."""
 
 
 def in_waves(plan: PlanePlan, work: float, alone: float) -> float:
-    """A rough count of cycles. ``work``: cycles of a scheduler for a warp; ``alone``: of a warp that nobody delays."""
+    """A rough cycle count. ``work``: cycles of a scheduler for a warp; ``alone``: cycles of a warp that runs
+    undisturbed."""
     per_sm = ceil_div(plan.blocks, MULTIPROCESSORS)
     together = min(_resident(plan), per_sm)
     busy = work * max(1.0, plan.threads / 128 * together)
@@ -30,12 +32,12 @@ def in_waves(plan: PlanePlan, work: float, alone: float) -> float:
 
 
 def load_cost(plan: PlanePlan) -> float:
-    """Of a load of an operand, beside one from shared memory."""
+    """The cost of loading an operand, relative to a load from shared memory."""
     return 1.0 if plan.staged else DIRECT
 
 
 def _resident(plan: PlanePlan) -> int:
-    """Blocks of a multiprocessor at a time, with registers as estimated."""
+    """Resident blocks of a multiprocessor, with the estimated registers."""
     arch, registers = plan.arch, min(plan.arch.registers_per_thread, registers_needed(plan))
     by_shared = arch.shared_per_sm // (plan.shared_bytes + 1024)
     by_registers = arch.registers_per_sm // (plan.threads * registers)

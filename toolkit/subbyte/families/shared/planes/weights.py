@@ -1,4 +1,4 @@
-"""Weights and what stands behind the sums, as a block of the kernel reads them."""
+"""Weights and thresholds (or addends) as a block of the kernel reads them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ TILE_CHANNELS = WORD_BITS // GROUP_TILES
 
 
 def channel_of_column() -> NDArray[np.int64]:
-    """The channel, of 32, of each of 32 columns.
+    """The channel, of 32, for each of 32 columns.
 
-    A thread holds columns 8 j + 2 t + e (t = lane % 4) of four tiles. These are its channels 8 t + 2 j + e, so that a
-    byte of an output word is a thread's own.
+    A thread holds columns 8 j + 2 t + e (t = lane % 4) of four tiles. They are assigned channels 8 t + 2 j + e, so that
+    each byte of an output word comes from a single thread.
     """
     column = np.arange(WORD_BITS)
     j, t, e = column // TILE_CHANNELS, column % TILE_CHANNELS // 2, column % 2
@@ -31,10 +31,10 @@ def channel_of_column() -> NDArray[np.int64]:
 
 def weight_words(plan: PlanePlan, w: NDArray[np.int8], lanes: bool) -> Words:
     """Values [K,R,S,C] -> uint32 [slices][words]: stage after stage [kernel row][kernel column][channel block][plane]
-    [32 channels' words], then the table where sums are the output. Raises InvalidInput.
+    [32 channels' words], then the table if sums are the output. Raises InvalidInput.
 
-    The 128 words of 32 channels are [32 lanes][4 tiles], lane ``4 o + j`` with word j of column o of each tile, or
-    (not ``lanes``) [32 columns][4 words].
+    The 128 words of 32 channels are [32 lanes][4 tiles], where lane ``4 o + j`` has word j of column o of each tile, or
+    (without ``lanes``) [32 columns][4 words].
     """
     wl = plan.view
     planes = plane_words(encode(w, wl.precision.weights), plan.weight_planes)  # [p][K][R][S][words]
@@ -57,8 +57,8 @@ def weight_words(plan: PlanePlan, w: NDArray[np.int8], lanes: bool) -> Words:
 
 
 def threshold_words(plan: PlanePlan, w: NDArray[np.int8], thresholds: Thresholds) -> NDArray[np.int32]:
-    """What a block compares with: int32 [slices][table]. A sum passes where the word minus what varies with the pixel
-    is below 0. Raises InvalidInput."""
+    """The thresholds of a block: int32 [slices][table]. A sum passes if the word minus the part that varies with the
+    pixel is negative. Raises InvalidInput."""
     constants = _constants(plan, w)
     levels = plan.counts.scale * thresholds.levels.astype(np.int64)  # [thresholds][K]
     needed = -((constants[:, None] - levels[None]) // plan.divisor)  # rounded up
@@ -71,12 +71,12 @@ def threshold_words(plan: PlanePlan, w: NDArray[np.int8], thresholds: Thresholds
 
 
 def _constants(plan: PlanePlan, w: NDArray[np.int8]) -> NDArray[np.int64]:
-    """What is added to what varies with the pixel [classes][K]."""
+    """The constants added to the part that varies with the pixel, [classes][K]."""
     return count_constants(plan.view, w, plan.counts.operation) + plan.shift
 
 
 def _arranged(plan: PlanePlan, values: NDArray[np.int64], fill: int) -> NDArray[np.int32]:
-    """A value for each class, threshold and channel [classes][thresholds][K] -> int32 [slices][entries], as
+    """A value per class, threshold and channel [classes][thresholds][K] -> int32 [slices][entries], arranged as
     [classes][thresholds][words][2][4 lanes][4]: channel 8 t + 4 h + i of a word at [h][t][i]."""
     full = np.full((*values.shape[:2], plan.column_blocks * plan.columns), fill, np.int64)
     full[:, :, : plan.view.k] = values

@@ -1,4 +1,4 @@
-"""What the parts of the kernel share: buffers, coordinates and addresses of a warpgroup."""
+"""What the parts of the kernel share: a warpgroup's buffers, coordinates and addresses."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Block:
     """Byte address of the block's shared memory."""
     thread: Any
     warp: Any
-    """Index of the warp; the same for all its lanes as the compiler sees it."""
+    """Index of the warp, known to the compiler to be the same for all its lanes."""
     lane: Any
     slice_: Any
-    """Index among the blocks that share an input: of the output channels."""
+    """Index among the blocks that share an input: selects the output channels."""
     place: Any
     """Index among the blocks of a slice."""
     first_turn: Any
-    """Of the warpgroup."""
+    """First turn of the warpgroup."""
 
     @property
     def image(self) -> Any:
@@ -57,11 +57,11 @@ class Block:
         return self.base + T.uint32(self.plan.strings_base) + index * T.uint32(self.plan.buffer_bytes)
 
     def meet(self) -> None:
-        """All warps of the warpgroup wait for each other."""
+        """Synchronize all warps of the warpgroup."""
         op.named_barrier(1 + self.warpgroup, 128, wait=True)
 
     def wait(self) -> None:
-        """Wait until weights and parameters have come."""
+        """Wait until weights and parameters have arrived."""
         done = registers("done", 1)
         T.buffer_store(done, T.uint32(0), [0])
         with T.While(done[0] == T.uint32(0)):
@@ -70,7 +70,7 @@ class Block:
 
 @dataclass
 class Turn:
-    """What a turn computes, as expressions: a group of 8 images, a group of output rows, a segment of them."""
+    """What a turn computes, as expressions: a group of 8 images, a group of output rows, a segment of the rows."""
 
     group: Any
     rows: Any
@@ -78,7 +78,7 @@ class Turn:
 
 
 def coordinates(plan: StemPlan, activations: Any, output: Any, parameters: Any, weights: Any) -> Block:
-    """The warpgroup that a thread belongs to, from its indices in the grid."""
+    """The warpgroup of a thread, from its indices in the grid."""
     index, _ = T.cta_id([plan.launch.grid[0], 1])
     thread = T.thread_id([plan.config.threads])
     for name, value in (("index", index), ("thread", thread)):
@@ -102,7 +102,7 @@ def coordinates(plan: StemPlan, activations: Any, output: Any, parameters: Any, 
 
 
 def turn_of(plan: StemPlan, number: Any) -> Turn:
-    """A turn by its number: down a segment, then the next segment, then the next images."""
+    """A turn by its index: along the rows of a segment first, then segments, then groups of images."""
     above = bind("above", T.truncdiv(number, T.int32(plan.row_groups)))
     return Turn(
         bind("group", T.truncdiv(above, T.int32(plan.config.segments))),

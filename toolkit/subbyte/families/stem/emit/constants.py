@@ -1,4 +1,4 @@
-"""Weights and parameters into shared memory, and the weights of constants: what sums begin with."""
+"""Copying weights and parameters to shared memory, and the weights of constants, which provide the initial sums."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, registers, when
 
 STEP_WORDS = 8
-"""Words of K of an instruction."""
+"""Words of K per instruction."""
 
 
 def set_up(block: Block) -> None:
-    """One thread begins to copy weights and parameters, which no launch writes."""
+    """One thread starts copying weights and parameters, which no launch writes."""
     plan = block.plan
     op.barrier_init(block.barrier, 1)
     op.barrier_init_fence()
@@ -31,8 +31,8 @@ def set_up(block: Block) -> None:
 
 
 def begin_sums(block: Block) -> None:
-    """The weights of constants, once parameters are there: a thread for each output channel. What its sums begin with
-    is the sum of 127 times some bytes, as few as it takes, and of a last byte, -63 to 63."""
+    """Write the weights of constants once parameters have arrived: one thread per output channel. The initial sum
+    is 127 times the sum of some bytes, as few as necessary, plus one last byte, -63 to 63."""
     plan, filters = block.plan, block.plan.config.filters
     with when(block.thread < filters):
         channel = block.thread
@@ -59,7 +59,7 @@ def begin_sums(block: Block) -> None:
 
 
 def _offset(block: Block, phase: int, place: int) -> int:
-    """Bytes from a column's first weights to those of a word of the window."""
+    """Byte offset from a column's first weights to those of a word of the window."""
     plan = block.plan
     step, word = divmod(place, STEP_WORDS)
     half, word = divmod(word, STEP_WORDS // 2)

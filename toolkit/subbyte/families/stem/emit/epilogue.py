@@ -1,6 +1,6 @@
-"""Sums to memory: requantized and packed, or as they are.
+"""Sums to memory: requantized and packed, or raw.
 
-A thread has, of one image, filters / 4 neighbouring channels of two pixels: sums 4 j and 4 j + 1 are channels 2 j and
+For one image a thread holds filters / 4 neighbouring channels of two pixels: sums 4 j and 4 j + 1 are channels 2 j and
 2 j + 1 of the first pixel, 4 j + 2 and 4 j + 3 of the second. Nothing is exchanged, and a warp's stores of a pixel are
 whole lines.
 """
@@ -26,19 +26,19 @@ WORD_CHANNELS = 8
 
 
 class Epilogue:
-    """Where a thread's results of a tile go, and how."""
+    """Destinations of a thread's results of a tile, and the code to store them."""
 
     def __init__(self, block: Block) -> None:
         self.block = block
         plan = block.plan
         self.words = plan.config.filters // (LANES * WORD_CHANNELS)
-        """Words of a thread's channels of a pixel."""
+        """Words of a thread's channels per pixel."""
         self.first_word = bind("first_word", block.lane % LANES * self.words)
-        """Of them, counted from the block's first channel."""
+        """The first of them, counted from the block's first channel."""
         self.held: Any = held_parameters(block, self.first_word * WORD_CHANNELS) if plan.begun else None
 
     def store(self, sums: Any, turn: Turn, tile: Any, first_row: int) -> None:
-        """Requantize, pack and store a tile of each of the output rows that were summed up together."""
+        """Requantize, pack and store a tile of each output row that was accumulated together."""
         plan, lay = self.block.plan, self.block.plan.strings
         unit = turn.segment * plan.segment_units + tile // lay.phases
         column = bind("column", (unit * TILE_PIXELS + self.block.warp % 4 * 2) * lay.phases + tile % lay.phases)

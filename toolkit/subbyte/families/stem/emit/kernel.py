@@ -1,4 +1,4 @@
-"""The TIRx function of a kernel: each warpgroup writes the windows of its turns, multiplies and requantizes them."""
+"""The TIRx function of a kernel: each warpgroup writes, multiplies and requantizes the windows of its turns."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _body(plan: StemPlan, activations: Any, output: Any, parameters: Any, weight
     if plan.config.dependent_launch:
         op.allow_next_launch()
         op.wait_for_previous_launch()
-    if early:  # the first words, while weights and parameters come
+    if early:  # load the first words while weights and parameters arrive
         _read(writer, block.first_turn)
     T.evaluate(T.cuda.cta_sync())
     block.wait()
@@ -57,13 +57,13 @@ def _body(plan: StemPlan, activations: Any, output: Any, parameters: Any, weight
 
 
 def _exists(plan: StemPlan, number: Any) -> Any:
-    """The layer has a turn of this number."""
+    """Whether the layer has a turn with this index."""
     whole = plan.config.turns * plan.config.consumers
     return every([number < plan.all_turns] if plan.all_turns % whole else [])
 
 
 def _read(writer: Writer, number: Any) -> None:
-    """Begin to read the words of a turn, if there is one of this number."""
+    """Start reading the words of a turn, if it exists."""
     plan = writer.block.plan
     with when(_exists(plan, number)):
         writer.read(turn_of(plan, number))

@@ -13,13 +13,13 @@ from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, registers
 
 CORE = 128
-"""Bytes of a core matrix: 8 rows or columns by 16 bytes of K (PTX ISA, shared-memory matrix layout, no swizzle). Of
-weights both of a step's K lie behind each other, then the next 8 channels; of windows a piece is one."""
+"""Bytes of a core matrix: 8 rows or columns by 16 bytes of K (PTX ISA, shared-memory matrix layout, no swizzle). For
+weights the two of a step's K are contiguous, then the next 8 channels follow; for windows a piece is one."""
 
 
 class Multiplier:
-    """Descriptors of both operands, and the instructions of a tile. The upper words of descriptors are constants, which
-    the assembler would write anew for every instruction if it knew that."""
+    """Descriptors of both operands, and the instructions of a tile. The upper words of descriptors are constants, but
+    hidden from the assembler, which would rewrite them for every instruction."""
 
     def __init__(self, block: Block) -> None:
         self.block = block
@@ -30,12 +30,12 @@ class Multiplier:
         self.apart = [_upper(distance) for distance in (lay.pixel_words * lay.string_bytes, 2 * CORE)]
 
     def sums(self) -> Any:
-        """Registers for the sums of a tile of each of the output rows that are summed up together, one behind the
-        other."""
+        """Registers for the sums of a tile in each output row that is accumulated together, one after
+        the other."""
         return registers("sums", self.block.plan.config.together * self.block.plan.row_sums)
 
     def multiply(self, sums: Any, buffer: Any, tile: Any, first_row: int) -> None:
-        """Begin all products of a tile of each of the output rows from ``first_row`` on that are summed up together."""
+        """Start all products of a tile in each output row, from ``first_row`` on, that is accumulated together."""
         plan, lay, together = self.block.plan, self.block.plan.strings, self.block.plan.config.together
         started = registers("started", together)
         for row in range(together):
@@ -54,7 +54,8 @@ class Multiplier:
         for row in range(together):
             mine = [sums[row * plan.row_sums + i] for i in range(plan.row_sums)]
             for step in range(lay.steps):
-                # The last step of an odd number of pieces reads its piece twice, the second time by zeros.
+                # With an odd number of pieces, the last step reads its piece twice, the second time multiplied by
+                # zeros.
                 both = 2 * step + 1 < lay.window_strings * lay.pieces
                 low = ((first_row + row) * plan.row_bytes + step * 2 * STRIP_BYTES) // 16 + (
                     (STRIP_BYTES // 16 << 16) if both else 0

@@ -1,4 +1,4 @@
-"""Windows into shared memory: a thread reads the words of a column of words, and writes them as strings of bytes."""
+"""Windows to shared memory: a thread reads the words of a column of words, and writes them as strings of bytes."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ THREADS = 128
 
 
 class Writer:
-    """Reads and writes a warpgroup's strings. A thread has an image of a string, in each pass. The last pass is for few
-    warps: other ones in neighbouring warpgroups, whose first warps share a scheduler."""
+    """Reads and writes a warpgroup's strings. In each pass, a thread handles one image of a string. The last pass needs
+    only a few warps: neighbouring warpgroups use different ones, since their first warps share a scheduler."""
 
     def __init__(self, block: Block) -> None:
         self.block = block
@@ -32,19 +32,19 @@ class Writer:
         self.words = registers("strip_words", plan.passes * plan.input_rows * plan.strings.span)
 
     def _inside(self, number: int) -> Any:
-        """Whether there is such a string in a turn."""
+        """Whether a turn has such a string."""
         plan = self.block.plan
         if (number + 1) * THREADS <= plan.turn_strings * BATCH_GROUP:
             return True
         return self.place < plan.turn_strings * BATCH_GROUP - number * THREADS
 
     def _index(self, number: int, row: int, word: int) -> int:
-        """Place of a word among those of a thread."""
+        """Index of a word among those of a thread."""
         plan = self.block.plan
         return (number * plan.input_rows + row) * plan.strings.span + word
 
     def read(self, turn: Turn) -> None:
-        """Begin to read all words of a turn."""
+        """Start reading all words of a turn."""
         plan, lay, form = self.block.plan, self.block.plan.strings, self.block.plan.strings.form
         first = turn.segment * (plan.segment_units * lay.unit_words)
         top = turn.group * form.rows + turn.rows * (plan.config.turn_rows * plan.workload.stride)
@@ -85,7 +85,7 @@ class Writer:
 
     def _word(self, part: Part, number: int, top: int, made: dict[Any, Any]) -> Any:
         """A word of a string from the words of its rows; what output rows share is made once. Even values are split
-        before bytes are chosen, odd ones behind that."""
+        before bytes are selected, odd ones afterwards."""
         constants = sum(one << 8 * byte for byte, one in enumerate(part) if isinstance(one, int))
         given = {byte: one for byte, one in enumerate(part) if not isinstance(one, int)}
         if not given:
@@ -118,7 +118,7 @@ class Writer:
 
 
 def _bytes(first: Any, second: Any, chosen: list[int]) -> Any:
-    """Four of the eight bytes of two words."""
+    """Select four of the eight bytes of two words."""
     both = registers("both", 1)
     op.permute_bytes(both[0], first, second, T.uint32(sum(byte % 8 << 4 * i for i, byte in enumerate(chosen))))
     return both[0]

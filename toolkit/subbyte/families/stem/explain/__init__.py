@@ -1,4 +1,4 @@
-"""What can be shown of a kernel for few input channels: the records of its topics are in the modules of this folder."""
+"""What can be shown of a kernel for few input channels: the modules of this folder make the records of its topics."""
 
 from subbyte.families.stem.explain.shared_k import SharedK, shared_k
 from subbyte.families.stem.explain.tiling import StemTiling, stem_tiling

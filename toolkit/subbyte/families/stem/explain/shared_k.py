@@ -1,4 +1,4 @@
-"""What the words of a window are in each step, and which values of K that makes."""
+"""The words of a window in each step, and the values of K they contain."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CONSTANT = "constant"
 @dataclass(frozen=True)
 class StringWord:
     """A word of a step, and of a string of the window: its four bytes are (kernel row, kernel column, channel), None
-    where the window has none and the weight is 0, or "constant", whose weights give what sums begin with."""
+    if unused (the weight is 0), or "constant", whose weights provide the initial sums."""
 
     step: int
     word: int
@@ -33,10 +33,10 @@ class StringWord:
 
 @dataclass(frozen=True)
 class SharedK(InfoRecord):
-    """The window of an output pixel of phase ``phase``, of ``phases`` there are.
+    """The window of an output pixel of phase ``phase``, out of ``phases``.
 
-    ``channels`` is what a pixel is stored as. Word ``i`` of a step is bytes ``4 i`` to ``4 i + 3`` of K.
-    ``padded_steps`` is what kernels need that pad channels to 32 for each tap."""
+    ``channels`` is the number of values stored per pixel. Word ``i`` of a step is bytes ``4 i`` to ``4 i + 3`` of K.
+    ``padded_steps`` is the number of steps of kernels that pad channels to 32 for each tap."""
 
     workload: ConvWorkload
     config: str
@@ -49,7 +49,7 @@ class SharedK(InfoRecord):
 
     @property
     def used(self) -> int:
-        """Values of K that count."""
+        """Values of K in use."""
         return sum(isinstance(value, tuple) for word in self.words for value in word.bytes)
 
     def title(self) -> str:
@@ -60,7 +60,7 @@ class SharedK(InfoRecord):
         )
 
     def table(self) -> Table:
-        """One row for each word."""
+        """One row per word."""
         rows = ((one.step, one.word, one.string, one.text) for one in self.words)
         return Table(("step", "word", "string of the window", "row.column.channel of its 4 bytes"), tuple(rows))
 
@@ -71,7 +71,8 @@ class SharedK(InfoRecord):
 
 
 def shared_k(plan: StemPlan, phase: int = 0) -> SharedK:
-    """What shares K in a kernel. Raises InvalidInput for a plan that is refused and a phase that there is not."""
+    """How K is shared in a kernel. Raises InvalidInput for a plan that is rejected and for a phase that does not
+    exist."""
     w = plan.workload
     if reason := why_not(plan):
         raise InvalidInput(f"{w.label} with {plan.config.key} on {plan.arch.name} is refused: {reason}")

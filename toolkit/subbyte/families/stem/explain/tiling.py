@@ -1,4 +1,4 @@
-"""How a kernel for few input channels cuts a convolution: turns of warpgroups, tiles of pixels, steps of K."""
+"""How a kernel for few input channels divides a convolution: turns of warpgroups, tiles of pixels, steps of K."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from subbyte.workload.conv import BATCH_GROUP, ConvWorkload
 
 @dataclass(frozen=True)
 class StemLevel:
-    """One level of the cutting. ``count``: how many of it one of the level above has; ``rows`` by ``columns`` output
+    """One level of the tiling. ``count``: how many of it the level above contains; ``rows`` by ``columns`` output
     pixels of ``images`` images, ``channels`` output channels, ``depth`` positions of K (taps and channels of a window,
-    and those that fill it up)."""
+    and padding)."""
 
     name: str
     count: int
@@ -29,10 +29,10 @@ class StemLevel:
 
 @dataclass(frozen=True)
 class StemTiling(InfoRecord):
-    """The levels of one kernel, the whole layer first; of turns at a border, what one inside has.
+    """The levels of one kernel, from the whole layer down; sizes are those of a turn that no border cuts.
 
-    ``useful`` of the positions of K are taps and channels of the window; of ``blocks``, each of ``warpgroups`` computes
-    ``turns`` turns; ``shared_bytes`` are a block's."""
+    ``useful`` positions of K are taps and channels of the window; in each of ``blocks``, each of ``warpgroups``
+    computes ``turns`` turns; ``shared_bytes`` is per block."""
 
     workload: ConvWorkload
     config: str
@@ -58,7 +58,7 @@ class StemTiling(InfoRecord):
         )
 
     def table(self) -> Table:
-        """One row for each level."""
+        """One row per level."""
         names = ("level", "of the level above", "pixels", "images", "output channels", "positions of K")
         return Table(
             names,
@@ -69,7 +69,7 @@ class StemTiling(InfoRecord):
         )
 
     def text(self) -> str:
-        """The levels, and what fills K."""
+        """The levels, and the contents of K."""
         depth = self.levels[-1].count * STEP_BYTES
         shares = f"{self.blocks:,} blocks of {self.warpgroups} warpgroups, each of {self.turns} turns"
         lines = (
@@ -81,7 +81,7 @@ class StemTiling(InfoRecord):
 
 
 def stem_tiling(plan: StemPlan) -> StemTiling:
-    """The levels of a plan. Raises InvalidInput with the reason for one that is refused."""
+    """The levels of a plan. Raises InvalidInput with the reason for a plan that is rejected."""
     if reason := why_not(plan):
         raise InvalidInput(f"{plan.workload.label} with {plan.config.key} on {plan.arch.name} is refused: {reason}")
     w, config, steps = plan.workload, plan.config, plan.strings.steps

@@ -1,1 +1,1 @@
-"""Kernel whose weights have blocks of zeros: the pipeline of input rows, and a list of what is not zero."""
+"""A kernel for block-sparse weights: the pipeline of input rows, and a list of the live blocks."""

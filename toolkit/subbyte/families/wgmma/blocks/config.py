@@ -1,4 +1,4 @@
-"""How to schedule the kernel on weights with blocks of zeros."""
+"""The schedule of a kernel for block-sparse weights."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from subbyte.spaces.knob import knob, whole
 
 @configuration
 class BlocksConfig(PipelineConfig):
-    """A schedule of the wgmma kernel on weights with blocks of zeros (sm_90a): the knobs of the pipeline, and how much
-    of the list of live blocks is one loop body.
+    """A schedule of the wgmma kernel for block-sparse weights (sm_90a): the knobs of the pipeline, and the number of
+    live blocks in one loop body.
 
-    A block is 64 filters x 32 channels of one tap. Each tile of 64 filters has a list of its live blocks, in memory
-    behind their weights: one kernel serves every list.
+    A block is 64 filters x 32 channels of one tap. Each tile of 64 filters has a list of its live blocks, stored
+    after their weights: one kernel serves every list.
     """
 
     prefix: ClassVar[str] = "wgb-"
@@ -32,5 +32,5 @@ class BlocksConfig(PipelineConfig):
 
     @property
     def schedule(self) -> Schedule:
-        """The same choices as geometry, memory and emitter ask for them."""
+        """The same choices as geometry, memory and emitter need them."""
         return replace(super().schedule, listed=1)

@@ -1,4 +1,4 @@
-"""Rules of the kernel on weights with blocks of zeros, beside those of the pipeline."""
+"""Rules of the kernel for block-sparse weights, in addition to those of the pipeline."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from subbyte.workload import ConvWorkload
 from subbyte.workload.coverage import four_bits_alone
 
 MOST_PAIRS = 4
-"""Of a loop body."""
+"""Most fragments in a loop body."""
 MOST_TAPS = 14
-"""Kernel rows whose ends in the list the head of a tile has words for."""
+"""Most kernel rows whose list ends fit into the head of a tile."""
 
 
 def weights(plan: WgmmaPlan) -> str | None:
-    """Weights have blocks of zeros."""
+    """Weights must have blocks of zeros."""
     return other_weights(plan.workload)
 
 
 def other_weights(workload: ConvWorkload) -> str | None:
-    """Why a workload's weights are not those of the kernel; None when they are."""
+    """Why a workload's weights do not suit the kernel; None when they do."""
     found = workload.precision.weights
     if found.live_percent is not None:
         return four_bits_alone(workload)
@@ -28,7 +28,7 @@ def other_weights(workload: ConvWorkload) -> str | None:
 
 
 def meaningless(plan: WgmmaPlan) -> str | None:
-    """Knobs of the other kernels."""
+    """Knobs that only other kernels have must be at their defaults."""
     config = plan.knobs
     if config.cluster_split_k > 1 or config.tiles_m > 1 or config.m_iterations > 1 or plan.lowered or config.half_rows:
         return (
@@ -43,7 +43,8 @@ def meaningless(plan: WgmmaPlan) -> str | None:
 
 
 def pairs(plan: WgmmaPlan) -> str | None:
-    """A loop body has some pairs of live blocks, and the live list has room for the kernel rows at its head."""
+    """A loop body must have a valid number of live-block pairs, and the head of the live list must have room for the
+    kernel rows."""
     if plan.knobs.live_pairs > MOST_PAIRS:
         return f"registers: live_pairs {plan.knobs.live_pairs}: allowed: 1 to {MOST_PAIRS}"
     if plan.tap_rows > MOST_TAPS:
@@ -52,4 +53,4 @@ def pairs(plan: WgmmaPlan) -> str | None:
 
 
 RULES: tuple[rules.Rule, ...] = (weights, meaningless, pairs, *pipeline.RULES)
-"""In the order they are asked."""
+"""In the order in which they are checked."""

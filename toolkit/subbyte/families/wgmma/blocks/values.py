@@ -1,5 +1,5 @@
-"""The value lists of the space of kernels on weights with blocks of zeros: those of the pipeline without what such a
-kernel lacks, and the length of a loop body."""
+"""The value lists of the space for block-sparse weights: those of the pipeline without the knobs that its kernel
+lacks, plus the length of a loop body."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from subbyte.families.wgmma.values import Values, searched_values, value_lists
 from subbyte.workload import ConvWorkload
 
 WITHOUT = ("cluster_split_k", "tiles_m", "m_iterations", "channel_groups", "row_reuse", "unroll")
-"""Knobs whose other values no such kernel has (:func:`subbyte.families.wgmma.blocks.rules.meaningless`)."""
+"""Knobs for which such a kernel has only one value (:func:`subbyte.families.wgmma.blocks.rules.meaningless`)."""
 
 
 def block_values(workload: ConvWorkload) -> dict[str, Values]:
-    """The values of every knob that the estimate chooses among, in the order of a configuration's index."""
+    """The values of every knob among which the estimate chooses, in the order of a configuration's index."""
     return _of_blocks(value_lists(workload))
 
 
 def searched_block_values(workload: ConvWorkload) -> dict[str, Values]:
-    """The same for searches, with what the estimate does not look at."""
+    """The same for searches, including values that the estimate ignores."""
     return _of_blocks(searched_values(workload))
 
 

@@ -1,4 +1,4 @@
-"""Weights with blocks of zeros as the threads of a warpgroup read them: the live blocks, and where each belongs."""
+"""Block-sparse weights as the threads of a warpgroup read them: the live blocks, and the place of each."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from subbyte.workload.conv import CHANNEL_BLOCK
 
 @checked
 def prepare_listed_weights(w: Int8Array, form: str) -> Words:
-    """int4 values int8 [K,R,S,C] -> uint32 words, all of them written: heads, then fragments, as the text of a
-    :class:`~subbyte.families.wgmma.listed.ListForm` says.
+    """int4 values int8 [K,R,S,C] -> uint32 words, all of them written: heads, then fragments, as described by the text
+    of a :class:`~subbyte.families.wgmma.listed.ListForm`.
 
-    Of the 544 words of a fragment thread ``32*warp + 4*g + q`` has four from ``4*thread`` on, as in
+    Of the 544 words of a fragment, thread ``32*warp + 4*g + q`` reads four starting at ``4*thread``, as in
     :func:`subbyte.families.wgmma.weights.prepare_warpgroup_weights`: a live block in the low nibbles, the next one in
     the high ones. Words 512 and 513 are their places: the kernel row from bit 24 on, below it the distance in shared
-    memory from what the tile iteration reads first, in units of 16 bytes. A tile's blocks are sorted by kernel row and
-    filled up with zeros, whose kernel row is R, to whole loop bodies, one at least. Raises InvalidInput where the
-    fragments are too few.
+    memory from the first input that the tile iteration reads, in units of 16 bytes. A tile's blocks are sorted by
+    kernel row and padded with zeros, whose kernel row is R, to a whole number of loop bodies, at least one. Raises
+    InvalidInput when there are not enough fragments.
     """
     how = ListForm.of(form)
     given = check_int4(w, "w", (None, None, None, None))

@@ -1,1 +1,1 @@
-"""The text of a wgmma kernel, written in TVM TIRx; :mod:`~subbyte.families.wgmma.kernel` puts it together."""
+"""The text of a wgmma kernel, written in TVM TIRx; :mod:`~subbyte.families.wgmma.kernel` assembles it."""

@@ -1,4 +1,4 @@
-"""What the modules that emit a wgmma kernel share, and the addresses they have in common."""
+"""What the modules that emit a wgmma kernel share, and common addresses."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class Block:
     parameters: Any
     output: Any
     residual: Any
-    """Values that are added, in the form of the output; None where none are."""
+    """Values to be added, in the layout of the output; None if there are none."""
     shared: Any
     base: Any
     """Byte address of the block's shared memory."""
     thread: Any
     warpgroup: Any
-    """Index of the warpgroup, the producer last; the same for all lanes of a warp as the compiler sees it."""
+    """Index of the warpgroup, the producer last; known to the compiler to be the same for all lanes of a warp."""
     member: Any
     """Thread within the warpgroup."""
     lane: Any
     group: Any
-    """Group of 8 images, the first one of several."""
+    """Group of 8 images; the first one if there are several."""
     first_row: Any
     """First output row of the block's segment."""
     end_row: Any
@@ -44,20 +44,20 @@ class Block:
     """Index of the block along the output row."""
     filter_block: Any
     rank: Any
-    """Index among the blocks that share the input channels."""
+    """Rank among the blocks that share the input channels."""
     multicast_rank: Any
     """Rank among the blocks of the cluster that share weights."""
     unpaired: Any
     """Whether the block's neighbour in the cluster needs other weights."""
     first_staged: Any
-    """First staged row that the block needs and the image has."""
+    """First staged row that the block needs and that exists in the image."""
     stage_count: Any
     """Stages that go through the pipeline."""
     group_done: Any = 0
-    """Groups of images, of those that the block computes together, that another block stores."""
+    """How many of the groups of images that the block computes together are stored by another block."""
     cut: Any = 0
-    """Of half rows: 1 where the segment begins with the right half of a row, 0 where it ends with the left half of one,
-    anything else where it has none."""
+    """For half rows: 1 if the segment begins with the right half of a row, 0 if it ends with the left half of one,
+    any other value if it has none."""
 
     # ---- position of a consumer ---------------------------------------------------------------------------------
 
@@ -73,37 +73,38 @@ class Block:
 
     @property
     def y(self) -> Any:
-        """Index of a consumer among those that take tile iterations in turn."""
+        """Index of a consumer among those that alternate in tile iterations."""
         return self.warpgroup // (self.plan.knobs.consumers_m * self.plan.knobs.consumers_n)
 
     @property
     def swapped(self) -> Any:
-        """A consumer that begins with half a row: it is its last fragment row, behind those that follow it."""
+        """Whether a consumer begins with half a row: it becomes its last fragment row, after those that follow it."""
         return T.And(self.cut == 1, self.y == 0)
 
     @property
     def narrow(self) -> Any:
-        """A consumer whose last fragment row is half a row: the first one of two behind a cut, the second before it."""
+        """Whether a consumer's last fragment row is half a row: the first one of two after a cut, the second before
+        it."""
         return self.cut + self.y == 1
 
     def fragment_place(self, fragment: Any) -> Any:
-        """Where a fragment row lies among the rows of its consumer's tile iteration."""
+        """The position of a fragment row among the rows of its consumer's tile iteration."""
         if not self.plan.knobs.half_rows:
             return fragment
         return T.Select(self.swapped, self.plan.knobs.tile_rows - 1 - fragment, fragment)
 
     def tile(self, m_iteration: Any) -> Any:
-        """Tile of 64 output channels of a consumer, of those it computes one after the other or together."""
+        """A consumer's tile of 64 output channels, among those it computes one after the other or together."""
         return (self.filter_block * self.plan.consumer_tiles + m_iteration) * self.plan.knobs.consumers_m + self.m
 
     # ---- pipeline -----------------------------------------------------------------------------------------------
 
     def buffer(self, stage: Any) -> Any:
-        """Stage buffer of a stage."""
+        """The buffer of a stage."""
         return T.cast(stage, "uint32") % T.uint32(self.plan.stages)
 
     def phase(self, stage: Any) -> Any:
-        """Phase parity: that of how often the stage's buffer was filled before."""
+        """Phase parity: that of how many times the stage's buffer was filled before."""
         return T.cast(stage, "uint32") // T.uint32(self.plan.stages) % T.uint32(2)
 
     def buffer_address(self, buffer: Any) -> Any:
@@ -111,20 +112,20 @@ class Block:
         return self.base + buffer * T.uint32(self.plan.buffer_bytes)
 
     def full(self, buffer: Any) -> Any:
-        """Byte address of the barrier that says that a stage buffer is filled."""
+        """Byte address of the barrier that signals that a stage buffer is full."""
         return self.base + T.uint32(self.plan.barrier_base) + buffer * T.uint32(8)
 
     def empty(self, buffer: Any) -> Any:
-        """Byte address of the barrier that says that a stage buffer may be written again."""
+        """Byte address of the barrier that signals that a stage buffer may be overwritten."""
         return self.full(buffer) + T.uint32(8 * self.plan.stages)
 
     @property
     def parameters_barrier(self) -> Any:
-        """Byte address of the barrier that says that the requantization parameters are in shared memory."""
+        """Byte address of the barrier that signals that the requantization parameters are in shared memory."""
         return self.base + T.uint32(self.plan.barrier_base + 16 * self.plan.stages)
 
     def wait(self, address: Any, parity: Any) -> None:
-        """Wait at a barrier until the phase of this parity has ended."""
+        """Wait at a barrier until the phase with this parity has completed."""
         done = registers("done", 1)
         T.buffer_store(done, T.uint32(0), [0])
         with T.While(done[0] == T.uint32(0)):
@@ -138,7 +139,7 @@ class Block:
     # ---- set-up -------------------------------------------------------------------------------------------------
 
     def exchange_barrier(self, warpgroup: Any) -> Any:
-        """Byte address of the barrier that counts the bytes of partial sums that have come for a consumer."""
+        """Byte address of the barrier that counts the bytes of partial sums that have arrived for a consumer."""
         return self.parameters_barrier + T.uint32(8) + T.cast(warpgroup * 8, "uint32")
 
     def weight_barrier(self, chunk: Any) -> Any:
@@ -147,9 +148,9 @@ class Block:
         return self.parameters_barrier + T.uint32(8 + exchanged) + chunk * T.uint32(8)
 
     def set_up_barriers(self) -> None:
-        """One producer thread sets up the barriers: a "full" one counts every warp that fills, an "empty" one
-        every warp that reads, one for partial sums the bytes of the cluster's other blocks. Where a
-        block makes a single tile iteration nothing is filled again."""
+        """One producer thread initializes the barriers: a "full" one counts every warp that fills, an "empty" one
+        every warp that reads, the one for partial sums counts the bytes from the cluster's other blocks. If a
+        block makes a single tile iteration, no buffer is filled again."""
         plan, config = self.plan, self.plan.knobs
         readers = config.consumers
         with when(self.thread == 128 * config.consumers):
@@ -184,7 +185,7 @@ class Block:
         with when(self.warpgroup == plan.knobs.consumers), self._parameter_words() as (load, index):
             channel = T.min(self.filter_block * channels + index % channels, padded - 1)
             row, parameters = index // channels, plan.kept_rows - bool(plan.zero_point)
-            if plan.zero_point:  # what it adds stands behind the weights
+            if plan.zero_point:  # its contribution follows the weights
                 with when(row == parameters):
                     T.buffer_store(held, self.weights[plan.weight_words + channel], [load])
             if parameters:
@@ -193,7 +194,7 @@ class Block:
         return held
 
     def keep_parameters(self, held: Any) -> None:
-        """Put them into shared memory, and say that they are there."""
+        """Store them in shared memory, and signal that they are there."""
         if held is None:
             return
         config = self.plan.knobs

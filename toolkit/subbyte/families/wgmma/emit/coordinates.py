@@ -1,4 +1,4 @@
-"""Where a block and a thread stand: coordinates that both kernels begin with."""
+"""Coordinates of a block and a thread, with which both kernels begin."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from subbyte.tirx.emit import bind, registers
 
 
 def coordinates(plan: WgmmaPlan, buffers: Mapping[str, Any]) -> Block:
-    """The block that a thread belongs to, from its indices in the grid."""
+    """The block of a thread, from its indices in the grid."""
     config = plan.knobs
     tile, place = T.cta_id(list(plan.grid))
     thread = T.thread_id([config.threads])
@@ -61,8 +61,8 @@ def coordinates(plan: WgmmaPlan, buffers: Mapping[str, Any]) -> Block:
 
 
 def _neighbours(plan: WgmmaPlan, tile: Any, place: Any) -> tuple[Any, Any, Any, Any]:
-    """Block of output channels and place of a block, its multicast rank, and whether it is unpaired: alone with its
-    weights."""
+    """A block's block of output channels and place, its multicast rank, and whether it is unpaired: no neighbour shares
+    its weights."""
     split, blocks = plan.knobs.cluster_split_k, plan.multicast_blocks
     if blocks == 1:
         return tile // split, place, 0, False
@@ -82,7 +82,7 @@ def _neighbours(plan: WgmmaPlan, tile: Any, place: Any) -> tuple[Any, Any, Any, 
 
 
 def _first_group(plan: WgmmaPlan, place: Any) -> Any:
-    """The first group of 8 images of a place: the last place begins earlier where it would have groups beyond the
+    """The first group of 8 images of a place: the last place begins earlier if it would have groups beyond the
     batch."""
     first, last = _times(place, plan.knobs.image_groups), plan.workload.batch_groups - plan.knobs.image_groups
     return T.min(first, last) if plan.groups_overlap else first
@@ -100,7 +100,7 @@ def _times(value: Any, factor: int) -> Any:
 
 
 def _stages(plan: WgmmaPlan, first_row: Any, end_row: Any) -> tuple[Any, Any]:
-    """First staged row of the block's segment that the image has, and the number of stages in all."""
+    """First staged row of the block's segment that exists in the image, and the total number of stages."""
     config = plan.knobs
     low, high = plan.row_range
     step, taps = plan.rows.pixel_step, (plan.tap_rows - 1) * plan.rows.tap_step
@@ -111,7 +111,7 @@ def _stages(plan: WgmmaPlan, first_row: Any, end_row: Any) -> tuple[Any, Any]:
     iterations = (end_row - first_row + plan.rows_together - 1) // plan.rows_together * config.m_iterations
     stages = bind("parts", iterations * plan.groups * plan.group_stages)
     if any(n & (n - 1) for n in (plan.group_stages, plan.groups, config.m_iterations)):
-        # Where the range is known, NVVM 13.0 computes an index such as ``(turn + 2) % 3 * 16`` in 8 bits, as
-        # ``16 * turn - 48 * ((turn + 2) / 3)``, and adds the 32 taken out of it to the address: it wrapped around.
+        # If the range is known, NVVM 13.0 computes an index such as ``(turn + 2) % 3 * 16`` in 8 bits, as
+        # ``16 * turn - 48 * ((turn + 2) / 3)``, and adds the 32 factored out of it to the address: it wrapped around.
         stages = op.hidden("parts_hidden", stages)
     return first, stages

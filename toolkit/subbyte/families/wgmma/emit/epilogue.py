@@ -1,13 +1,13 @@
 """Accumulators to global memory: requantization, packing and stores into NHWCnc, or the raw sums.
 
-A thread of a wgmma holds, for every pixel, rows ``g`` and ``g + 8`` (``g = lane // 4``) and images ``2q`` and
-``2q + 1`` (``q = lane % 4``). The prepared weights make rows g and g + 8 neighbouring output channels, so two sums pack
-into one byte, and two pixels fill a register: ``[image][pixel]`` bytes. ``stmatrix.trans`` turns four such registers
-of the warp from channels-by-images to images-by-channels on their way into shared memory; a lane then reads all 16
+A thread of a wgmma holds, for every pixel, rows ``g`` and ``g + 8`` (``g = lane // 4``) and images ``2q`` and ``2q +
+1`` (``q = lane % 4``). The prepared weights make rows g and g + 8 neighbouring output channels, so two sums are packed
+into one byte, and two pixels fill a register: ``[image][pixel]`` bytes. ``stmatrix.trans`` turns four such registers of
+the warp from channels-by-images to images-by-channels on their way into shared memory; a lane then reads all 16
 channels of two pixels of one image with one load: twice 8 bytes of the next layer's input.
 
-The sums are requantized in floating point, because a 64-bit integer multiplication takes 21 cycles of a scheduler
-beside wgmma: see :mod:`subbyte.numerics.float_requant` for why that is exact.
+The sums are requantized in floating point, because a 64-bit integer multiplication takes 21 cycles of a scheduler while
+wgmma runs: see :mod:`subbyte.numerics.float_requant` for why that is exact.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from subbyte.workload.precision import SUMS
 
 
 def epilogue(block: Block, sums: Any, row: Any, count: Any, m_iteration: Any, own: Any = None) -> None:
-    """Emit everything between the multiplications of a tile iteration and the next one. ``own``: registers with the
-    parameters of the thread's two channels, where they do not lie in shared memory."""
+    """Emit everything between the multiplications of one tile iteration and the next. ``own``: registers with the
+    parameters of the thread's two channels, if these are not in shared memory."""
     plan = block.plan
     target = Target(block, row, count, m_iteration, own)
     pixels, first_pixel = plan.knobs.tile_rows * plan.row_pixels, 0
@@ -51,7 +51,7 @@ def channel_of_thread(block: Block, m_iteration: Any) -> Any:
 
 
 class Target:
-    """Where the results of one tile iteration go."""
+    """The output destinations of one tile iteration's results."""
 
     added: Operand | None = None
     """The type of the values that are added to sums."""
@@ -68,7 +68,7 @@ class Target:
         self.first_col = bind("first_col", (block.tile_x * plan.knobs.consumers_n + block.x) * plan.knobs.tile_width)
 
     def store(self, sums: Any, first: Any, pixels: int) -> None:
-        """Requantize, pack and store ``pixels`` of the tile iteration from ``first``; ``sums`` are theirs alone."""
+        """Requantize, pack and store ``pixels`` of the tile iteration from ``first``; ``sums`` holds only theirs."""
         plan = self.block.plan
         exists: Any = True
         if plan.padded_tiles * 2 * plan.output_parts > plan.workload.filter_blocks:
@@ -86,7 +86,7 @@ class Target:
     # ---- values -------------------------------------------------------------------------------------------------
 
     def _store_packed(self, sums: Any, first: Any, pixels: int, parameters: list[list[Any]]) -> None:
-        """All pixels into shared memory, then all of them out again: nothing waits for its own last step."""
+        """Store all pixels to shared memory, then read all of them back: no pixel waits for its own last step."""
         plan, lane = self.block.plan, self.block.lane
         warp = self.block.warpgroup * 4 + self.warp
         start = plan.packing_base + warp * (plan.packing_bytes // (4 * plan.knobs.consumers)) + lane * 16
@@ -109,7 +109,8 @@ class Target:
             self._store_group(group, first, [read[4 * index + i] for i in range(4)])
 
     def _store_group(self, group: Group, first: Any, read: list[Any]) -> None:
-        """Two pixels of a lane: their bytes take turns in what it read. Of 8-bit values it is a pixel as it is."""
+        """Two pixels of a lane, whose bytes are interleaved in the data it read. With 8-bit values it is one pixel,
+        unchanged."""
         if self.block.plan.bytes_out:
             self._store_bytes(group, first, read)
             return
@@ -135,8 +136,8 @@ class Target:
             op.store16(self.block.output.ptr_to([target]), read)
 
     def _parameters(self, parity: int) -> list[Any]:
-        """The parameters of the thread's even or odd channel; of a zero point behind them what it adds to sums, unless
-        the first parameter is added to them too."""
+        """The parameters of the thread's even or odd channel; with a zero point also its contribution to sums, unless
+        it is included in the first parameter."""
         plan = self.block.plan
         if self.own is None:
             base = plan.parameter_base // 4
@@ -159,8 +160,8 @@ class Target:
     def _pack(
         self, sums: Any, group: Group, place: int, packed: Any, parameters: list[list[Any]], first: Any = 0
     ) -> None:
-        """Two pixels of the thread's two channels and two images, or of 8-bit values one, into a register: the group's
-        number ``place`` of them; the sums are those of the tile iteration's pixels from ``first`` on."""
+        """Two pixels of the thread's two channels and two images, or one pixel of 8-bit values, packed into a register:
+        number ``place`` of the group; the sums are those of the tile iteration's pixels from ``first`` on."""
         together, pack = (1, op.pack_int8) if self.block.plan.bytes_out else (2, op.pack_int4)
         T.buffer_store(packed, T.uint32(0), [place])
         for image in reversed(range(2)):
@@ -175,13 +176,13 @@ class Target:
 
     @property
     def signed(self) -> bool:
-        """What :meth:`requantized` gives saturates to -8..7; else to 0..15: the values of a uint4 output, or with the
-        fixed form those of an int4 one plus 8."""
+        """Whether the result of :meth:`requantized` saturates to -8..7; else to 0..15: the values of a uint4 output, or
+        with the fixed form those of an int4 output plus 8."""
         return not self.block.plan.by_line and signed_output(self.block.plan)
 
     def residual(self, pixel: Any, image: int) -> list[Any]:
-        """What is added to the sums of the thread's two channels, of a pixel of the tile iteration and the first or
-        second of its images; None twice where nothing is."""
+        """The residual for the sums of the thread's two channels, for a pixel of the tile iteration and the first or
+        second of its images; None twice without a residual."""
         plan, block = self.block.plan, self.block
         if self.added is None:
             return [None, None]
@@ -193,7 +194,7 @@ class Target:
         return added.pair(plan, held[0], bit)
 
     def requantized(self, sums: Any, register: Any, parameters: list[Any], residual: Any = None) -> Any:
-        """The requantized int32 of one accumulator, with what is added to it, not saturated yet: the value, or with the
+        """The requantized int32 of one accumulator, including the residual, before saturation: the value, or with the
         fixed form that of an int4 output plus 8."""
         plan, value = self.block.plan, self._sum(sums, register)
         if not plan.by_line:
@@ -205,11 +206,11 @@ class Target:
         return by_float(plan, value if plan.sums_begun else value + added, factor, offset)
 
     def finished(self, word: Any) -> Any:
-        """Eight packed values as they are stored."""
+        """Eight packed values in their stored form."""
         return finished(self.block.plan, word) if self.block.plan.by_line else word
 
     def inside(self, pixel: Any, end: Any, ragged: bool, row: int | None = None) -> Any:
-        """The output has this pixel of the tile iteration (which lies in fragment row ``row``, where that is known)."""
+        """Whether this pixel of the tile iteration exists in the output (``row`` is its fragment row, if known)."""
         plan, w = self.block.plan, self.block.plan.workload
         row, col, group = self._position(pixel, row)
         conditions = [pixel < end] if ragged else []
@@ -226,11 +227,11 @@ class Target:
         return every(conditions)
 
     def word(self, pixel: Any, image: Any, row: int | None = None) -> Any:
-        """First word of the block with the warp's channels of an image and a pixel of the tile iteration."""
+        """First word of the block that holds the warp's channels for an image and a pixel of the tile iteration."""
         return self.block.plan.output_word(*self._place(pixel, row), self.channel_block, image)
 
     def added_word(self, pixel: Any, image: Any) -> Any:
-        """The same of the 32 channels in a tensor of as many values of 4 bits."""
+        """The same for the 32 channels in a tensor of 4-bit values with the same shape."""
         plan, block = self.block.plan, self.channel_block
         return plan.added_word(*self._place(pixel, None), block // 2 if plan.bytes_out else block, image)
 
@@ -245,8 +246,8 @@ class Target:
         return block.group + group, self.row + row, self.first_col + col
 
     def _in_half(self, row: Any, place: Any) -> list[Any]:
-        """Of half a row, whose instruction may be a pixel too wide: the pixel is in the half. Of an odd width the left
-        half has the column in the middle."""
+        """For half a row, whose instruction may be one pixel too wide: whether the pixel is in the half. With an odd
+        width the left half includes the middle column."""
         plan, block = self.block.plan, self.block
         half, whole = plan.knobs.tile_width // 2, row < plan.knobs.tile_rows - 1
         if whole is True:
@@ -291,8 +292,8 @@ class Target:
 
 @dataclass(frozen=True)
 class Group:
-    """Up to eight neighbouring pixels of one fragment row, or four of 8-bit values, that go through shared memory
-    together: from which, of those that are stored."""
+    """Up to eight neighbouring pixels of one fragment row (four for 8-bit values) that go through shared memory
+    together: the first, counted from those that are stored."""
 
     first: int
     pixels: int
@@ -300,12 +301,12 @@ class Group:
 
     @property
     def registers(self) -> int:
-        """Registers that hold them."""
+        """Registers that hold its pixels."""
         return ceil_div(4 * self.pixels, self.most)
 
     @property
     def matrices(self) -> int:
-        """8 x 8 matrices, a register of each lane, that one instruction stores: 1, 2 or 4."""
+        """8 x 8 matrices, one register per lane each, that one instruction stores: 1, 2 or 4."""
         return 4 if self.registers == 3 else self.registers
 
 

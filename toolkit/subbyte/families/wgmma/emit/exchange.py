@@ -1,8 +1,8 @@
 """Partial sums between the blocks of a cluster: each block adds up and finishes a share of the pixels.
 
-A sum goes straight from a register into the shared memory of the block that finishes it, and reports its bytes to a
-barrier there (PTX ISA, st.async): who waits for the bytes needs no barrier of the whole cluster, whose release would
-wait for all writes of the block to global memory too.
+A sum goes straight from a register into the shared memory of the block that finishes it, where a
+barrier counts its bytes (PTX ISA, st.async). Waiting for the bytes avoids a barrier of the whole cluster, whose release
+would wait for all writes of the block to global memory too.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from subbyte.tirx.emit import bind, loop, registers, when
 
 
 def exchange(block: Block, sums: Any) -> tuple[Any, Any]:
-    """Send the sums of other blocks' pixels, add those that come: the finished sums of this block's share, and its
-    first pixel. The barriers of every block of the cluster are known to be set up."""
+    """Send the sums of other blocks' pixels and add those that arrive; returns the finished sums of this block's share,
+    and its first pixel. The barriers of all blocks of the cluster must have been initialized."""
     plan = block.plan
     share, split = plan.exchange_pixels, plan.knobs.cluster_split_k
     for other in range(split):

@@ -1,4 +1,4 @@
-"""Loops that stand in the text only where they have more than one iteration."""
+"""Loops that are emitted only if they have more than one iteration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from subbyte.tirx.emit import loop
 
 
 def loop_over(name: str, extent: int, emit: Callable[[Any], None]) -> None:
-    """A serial loop; without one where there is only one iteration."""
+    """A serial loop; no loop if there is only one iteration."""
     if extent == 1:
         emit(0)
         return

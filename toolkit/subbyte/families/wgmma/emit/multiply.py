@@ -1,4 +1,4 @@
-"""Weights to Tensor Cores, of both kernels: a fragment's words become two operands, and a wgmma takes one of them."""
+"""Weights to Tensor Cores, for both kernels: a fragment's words become two operands, each taken by a wgmma."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from subbyte.tirx.emit import registers
 
 
 def unpacked(plan: WgmmaPlan, held: Any, fragment: int) -> list[Any]:
-    """The operands of a fragment, whose words are ``held``: one for each half of its channels."""
+    """The operands of a fragment with words ``held``: one for each half of its channels."""
     if plan.knobs.sparse:
         return [_compressed(plan, held, fragment)]
     if plan.whole_weights:
@@ -31,8 +31,8 @@ def unpacked_half(plan: WgmmaPlan, held: Any, fragment: int, half: int) -> Any:
 
 
 def _whole(plan: WgmmaPlan, held: Any, fragment: int) -> Any:
-    """The operand of a fragment of 8-bit weights, which are fetched inverted: a copy of them the assembler would join
-    with the load of the next fragment, in front of which it would wait."""
+    """The operand of a fragment of 8-bit weights, which are fetched inverted: the assembler would merge a plain copy
+    with the load of the next fragment, and wait before it."""
     operand = registers("operand", 4)
     for i in range(4):
         op.invert(operand[i], held[plan.fragment_registers * fragment + i])
@@ -40,8 +40,8 @@ def _whole(plan: WgmmaPlan, held: Any, fragment: int) -> Any:
 
 
 def _compressed(plan: WgmmaPlan, held: Any, fragment: int) -> Any:
-    """The operand of a 2:4 fragment: four registers of values, and its metadata. Fetched metadata, which is inverted,
-    is inverted again: a copy the assembler would join with the load of the next, in front of which it would wait."""
+    """The operand of a 2:4 fragment: four registers of values, and its metadata. Fetched metadata is inverted,
+    and inverted again here: the assembler would merge a copy with the load of the next, and wait before it."""
     operand, first = registers("operand", 5), 3 * fragment
     for i in range(4):
         word = held[first + i // 2]
@@ -53,8 +53,8 @@ def _compressed(plan: WgmmaPlan, held: Any, fragment: int) -> Any:
 def wgmma(
     plan: WgmmaPlan, atom: Atom, sums: list[Any], operand: Any, pixels: Any, started: Any, row: int, above: Any = None
 ) -> None:
-    """One instruction. ``pixels`` is the lower word of their descriptor, ``above`` the upper one where that is not the
-    same for all; ``started`` says of every fragment row whether its sums hold anything yet."""
+    """One instruction. ``pixels`` is the lower word of their descriptor, ``above`` the upper one if it is not the
+    same for all; ``started`` says for every fragment row whether its sums hold anything yet."""
     high = T.cast(T.uint32(plan.descriptor_high) if above is None else above, "uint64") << T.uint64(32)
     words, adds = [operand[i] for i in range(4)], T.ptx.pred(started[row])
     if plan.knobs.sparse:

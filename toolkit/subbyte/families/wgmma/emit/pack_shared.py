@@ -1,8 +1,8 @@
-"""Packing without exchanging registers: int32 values go through shared memory and are packed behind it.
+"""Packing without register exchange: int32 values go through shared memory and are packed afterwards.
 
-What register-level packing replaces (Choi et al. 2022, Figure 5). Each warp has a piece of shared memory of its own for
-four pixels: one row for every pixel and image, with the warp's 16 output channels. A lane writes what the matrix
-instruction left in its registers and reads the whole row of one pixel and image.
+This is what register-level packing replaces (Choi et al. 2022, Figure 5). Each warp has its own piece of shared memory
+for four pixels: one row for every pixel and image, with the warp's 16 output channels. A lane writes the values that
+the matrix instruction left in its registers and reads the whole row of one pixel and image.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ PIXELS = PACKING_ROWS // BATCH_GROUP
 
 
 def store_through_shared(target: Target, sums: Any, first: Any, pixels: int, parameters: list[list[Any]]) -> None:
-    """Requantize ``pixels`` of the tile iteration from ``first``, write them, read them in rows, pack and store."""
+    """Requantize ``pixels`` of the tile iteration from ``first``, write them to shared memory, read them by rows, pack
+    and store."""
     block, plan = target.block, target.block.plan
     warp = block.warpgroup * 4 + target.warp
     piece = bind("piece", plan.packing_base // 4 + warp * (PACKING_ROWS * PACKING_PITCH))
     with loop("four", ceil_div(pixels, PIXELS)) as four:
-        op.emit(T.cuda.warp_sync())  # the rows of the pixels before have been read
+        op.emit(T.cuda.warp_sync())  # the rows of the preceding pixels have been read
         for column in range(PIXELS):
             pixel = T.min(four * PIXELS + column, pixels - 1)
             for image in range(2):

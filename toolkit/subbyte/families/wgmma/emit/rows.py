@@ -1,4 +1,4 @@
-"""Input rows on their way from memory: which columns a block loads, and the registers that hold them."""
+"""Loading input rows from global memory: which columns a block loads, and the registers that hold them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ PIECE = 16
 
 @dataclass
 class Columns:
-    """Loaded columns of the block: the first staged column of its tile, how many lie left of the image, how many are
-    loaded (None: all that the plan counts)."""
+    """Loaded columns of the block: the first staged column of its tile, the number of columns left of the image, and
+    the number loaded (None: all that the plan counts)."""
 
     tile: Any
     left: Any
@@ -39,7 +39,7 @@ def columns(block: Block) -> Columns:
 
 
 def staged_pixel(plan: WgmmaPlan, block_index: Any, column: Any, unit: int = 1) -> Any:
-    """Byte, or word of ``unit`` bytes, of a block of memory of a pixel of a stage's row, within its buffer."""
+    """Byte, or word of ``unit`` bytes, where a block of memory of a pixel is stored in its stage buffer."""
     if plan.knobs.sparse:
         return (column * plan.kept_channels + block_index) * PIXEL_BYTES
     columns = plan.pitch * plan.knobs.image_groups
@@ -49,5 +49,5 @@ def staged_pixel(plan: WgmmaPlan, block_index: Any, column: Any, unit: int = 1) 
 
 
 def row_registers(block: Block, name: str) -> Any:
-    """Registers for one producer thread's share of a stage; none where it goes straight into shared memory."""
+    """Registers for one producer thread's share of a stage; none if data goes straight into shared memory."""
     return None if block.plan.direct else registers(name, 4 * block.plan.copies)

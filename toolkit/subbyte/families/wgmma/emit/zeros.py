@@ -1,5 +1,5 @@
-"""Zeros in the pipeline: the columns left and right of the image, behind the stage buffers, and beside an odd block of
-channels where an instruction takes two."""
+"""Zeros in the pipeline: the columns left and right of the image, after the stage buffers, and next to an odd block of
+channels if an instruction takes two."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from subbyte.tirx.emit import bind, every, registers, when
 
 
 def zero_padding(block: Block, where: Columns) -> None:
-    """Fill the columns of the stage buffers that lie left and right of the image with zeros, for good.
+    """Fill the columns of the stage buffers that are left and right of the image with zeros, once and for all.
 
-    Every warpgroup does it for the stage buffers that it is the first to fill: the fence and the arrival behind its
-    first stage say that the zeros are there too.
+    Each warpgroup does so for the stage buffers that it is the first to fill: the fence and the arrival after its
+    first stage signal that the zeros are there too.
     """
     config = block.plan.knobs
     if block.plan.zero_bytes:  # the first warpgroup, whose stage every consumer waits for
@@ -38,7 +38,7 @@ def zero_padding(block: Block, where: Columns) -> None:
 
 
 def _first_filled(block: Block) -> Share:
-    """The stage buffers that a warpgroup is the first to fill, where producers alternate."""
+    """The stage buffers that a warpgroup is the first to fill, if producers alternate."""
     config = block.plan.knobs
     depth, consumers, producers = block.plan.stages, config.consumers, config.producers
     behind = T.max(depth - block.warpgroup + (producers - 1), 0) // producers
@@ -49,8 +49,8 @@ def _first_filled(block: Block) -> Share:
 
 @dataclass
 class Share:
-    """Who fills what with zeros: the thread among ``threads``, the stage buffers, whether the last one is among them,
-    and how far apart they lie."""
+    """The distribution of the zero filling: the thread among ``threads``, the stage buffers, whether the last one is
+    included, and their distance."""
 
     thread: Any
     threads: int
@@ -105,7 +105,7 @@ def _zero(block: Block, where: Columns, buffer: Any, index: Any) -> None:
         low, high = plan.col_range
         outside = T.Or(where.tile + column < low, where.tile + column > high)
     conditions = [outside]
-    if plan.kept_channels > plan.channels:  # the block behind the others has its zeros from elsewhere
+    if plan.kept_channels > plan.channels:  # the block after the others gets its zeros elsewhere
         piece = index % (plan.kept_channels * PIXEL_BYTES // PIECE)
         conditions.append(piece < plan.channels * PIXEL_BYTES // PIECE)
     with when(every(conditions)):
@@ -114,7 +114,7 @@ def _zero(block: Block, where: Columns, buffer: Any, index: Any) -> None:
 
 
 def _zero_block(block: Block, buffer: Any, index: Any) -> None:
-    """A piece of what lies behind the last block of channels of a pixel."""
+    """One piece of the zeros after the last block of channels of a pixel."""
     plan = block.plan
     cell, piece = index // (PIXEL_BYTES // PIECE), index % (PIXEL_BYTES // PIECE)
     place = (cell * plan.kept_channels + plan.channels) * PIXEL_BYTES + piece * PIECE

@@ -1,4 +1,4 @@
-"""What can be shown of a kernel on ``wgmma``: the records of its topics are in the modules of this folder."""
+"""What can be shown of a kernel on ``wgmma``: the modules of this folder make the records of its topics."""
 
 from subbyte.families.topic import Option, Topic
 from subbyte.families.wgmma.explain.metadata import SparseFragment, sparse_fragment

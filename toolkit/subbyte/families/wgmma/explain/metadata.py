@@ -1,9 +1,10 @@
-"""What a thread holds of a 2:4 weight fragment: kept values in registers, and the metadata that says which they are.
+"""What a thread holds of a 2:4 weight fragment: kept values in registers, and the metadata that locates them.
 
-A fragment is 64 output channels times 64 input channels of one tap; of each four neighbouring input channels weights
-keep two. A thread's values are of two output channels, its word of metadata of one of them, for a block of 32 channels.
-Rows g and g + 8 of the instruction are neighbouring output channels, and K has the first four of every eight channels
-of a block of 32 before the last four, because an int4 word is unpacked in two steps and packed outputs hold neighbours.
+A fragment is 64 output channels times 64 input channels of one tap; of every four neighbouring input channels the
+weights keep two. A thread's values belong to two output channels, its word of metadata to one of them, for a block of
+32 channels. Rows g and g + 8 of the instruction are neighbouring output channels, and K has the first four of every
+eight channels of a block of 32 before the last four, because an int4 word is unpacked in two steps and packed outputs
+hold neighbours.
 
 Source: PTX ISA, "wgmma: Sparse matrix storage"; CuTe's ELayout_64x64 for 8-bit operands.
 """
@@ -21,14 +22,14 @@ from subbyte.workload.conv import CHANNEL_BLOCK
 THREADS, GROUP = 128, 4
 INSTRUCTION = "wgmma.sp.m64nNk64.s8"
 STEP = 2 * CHANNEL_BLOCK
-"""Input channels of a fragment."""
+"""Input channels per fragment."""
 
 
 @dataclass(frozen=True)
 class KeptRegister:
-    """One operand register: four kept bytes, two of each of two groups of four ``channels`` (of the fragment's 64) of
-    output channel ``filter`` (of its 64). They are the ``nibbles`` (low or high) of the word ``word`` of the fragment.
-    ``row`` and ``k`` (the first of eight) are the instruction's."""
+    """One operand register: four kept bytes, two from each of two groups of four ``channels`` (of the fragment's 64) of
+    output channel ``filter`` (of its 64). They are the ``nibbles`` (low or high) of word ``word`` of the fragment.
+    ``row`` and ``k`` (the first of eight) are those of the instruction."""
 
     register: int
     row: int
@@ -42,8 +43,8 @@ class KeptRegister:
 @dataclass(frozen=True)
 class SparseFragment(InfoRecord):
     """One thread's part of a fragment, the same in every 2:4 kernel. Bits ``4*j`` to ``4*j + 3`` of its metadata
-    are of the group of four channels from ``groups[j]`` on, of output channel ``filter``: two places, the first in the
-    lower bits. In memory the word ``word`` of the fragment is its inverse."""
+    describe the group of four channels starting at ``groups[j]``, of output channel ``filter``: two positions, the
+    first in the lower bits. In memory, word ``word`` of the fragment is its inverse."""
 
     thread: int
     registers: tuple[KeptRegister, ...]
@@ -100,7 +101,7 @@ def sparse_fragment(plan: WgmmaPlan | None = None, thread: int = 0) -> SparseFra
 
 
 def _channels(k: int) -> tuple[int, ...]:
-    """The four neighbouring input channels at k (a multiple of 4) to k + 3 of the fragment's 64."""
+    """The four input channels, of the fragment's 64, at k (a multiple of 4) to k + 3."""
     block, within = divmod(k, CHANNEL_BLOCK)
     half, eight = divmod(within, CHANNEL_BLOCK // 2)
     first = block * CHANNEL_BLOCK + 8 * (eight // GROUP) + GROUP * half
@@ -108,6 +109,6 @@ def _channels(k: int) -> tuple[int, ...]:
 
 
 def _listed(channels: tuple[int, ...]) -> str:
-    """Such as ``0-3, 8-11``."""
+    """Channels as text, such as ``0-3, 8-11``."""
     firsts = channels[::GROUP]
     return ", ".join(f"{first}-{first + GROUP - 1}" for first in firsts)

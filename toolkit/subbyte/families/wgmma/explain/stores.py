@@ -2,10 +2,10 @@
 
 A byte holds two neighbouring output channels of one pixel and image. This record follows each byte of a pair of pixels
 through five places: the sums that ``wgmma`` leaves in a lane's registers, the lane's packed register, shared memory
-behind ``stmatrix.trans``, the two words of the lane that loads them, and the 128 bytes of a pixel in NHWCnc. Rows g and
+after ``stmatrix.trans``, the two words of the lane that loads them, and the 128 bytes of a pixel in NHWCnc. Rows g and
 g + 8 of the instruction are neighbouring channels, because the prepared weights are in that order.
 
-Source: Choi et al. 2022, section 3.2 (packing in registers); PTX ISA, "wgmma: Register Fragments" and "stmatrix".
+Source: Choi et al. 2022, section 3.2 (register-level packing); PTX ISA, "wgmma: Register Fragments" and "stmatrix".
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.info_record import InfoRecord, Table
 
 PIXELS, IMAGES, PAIRS = 2, 8, 8
-"""What one 8 x 8 matrix of 16-bit elements holds: two pixels of 8 images and 8 pairs of channels."""
+"""Contents of an 8 x 8 matrix of 16-bit elements: two pixels of 8 images and 8 pairs of channels."""
 WARP_CHANNELS = 2 * PAIRS
 IMAGE_BYTES = 16
 """Bytes of one image's pixel in NHWCnc: 32 channels."""
@@ -39,9 +39,10 @@ INSTRUCTION = "wgmma.m64n8k32.s8"
 class PackedByte:
     """Channels ``channel`` and ``channel + 1`` (of the warp's 16) of one pixel (0 or 1) and image, place by place.
 
-    ``lane`` holds both sums, in ``sums`` of the pixel's four accumulator registers, and then the byte ``register_byte``
-    of its packed register. ``shared_byte`` counts from the start of the matrix (128 bytes). ``reader`` loads 16 bytes;
-    the byte becomes byte ``word_byte`` of its word ``word`` for this pixel, and byte ``output_byte`` of its 128.
+    ``lane`` holds both sums, in registers ``sums`` of the pixel's four accumulators, and then the byte
+    ``register_byte`` of its packed register. ``shared_byte`` counts from the start of the matrix (128 bytes).
+    ``reader`` loads 16 bytes; the byte becomes byte ``word_byte`` of its word ``word`` for this pixel, and byte
+    ``output_byte`` of its 128.
     """
 
     pixel: int
@@ -70,7 +71,7 @@ class PackedStores(InfoRecord):
         return f"Packed stores of warp {self.warp}: channels {first} to {first + WARP_CHANNELS - 1} of two pixels"
 
     def table(self) -> Table:
-        """One row for each byte."""
+        """One row per byte."""
         names = ("pixel", "image", "channels", "lane", "sums", "register byte", "shared byte", "loaded by lane", "word",
                  "byte", "output byte")  # fmt: skip
         rows = [
@@ -81,7 +82,7 @@ class PackedStores(InfoRecord):
         return Table(names, tuple(rows))
 
     def words(self, values: NDArray[np.integer]) -> NDArray[np.uint32]:
-        """The words that the lanes store, uint32 [2 pixels, 8 images, 2], of int4 ``values`` [2 pixels, 8 images, 16].
+        """The words that the lanes store, uint32 [2 pixels, 8 images, 2], for int4 ``values`` [2 pixels, 8 images, 16].
 
         Each byte is moved from place to place as the record says. Raises InvalidInput for another shape.
         """
@@ -101,9 +102,9 @@ class PackedStores(InfoRecord):
 
 
 def packed_stores(plan: WgmmaPlan | None = None, warp: int = 0) -> PackedStores:
-    """The packed stores of one of the four warps of a warpgroup, the same in every kernel that packs in this way.
+    """The packed stores of one of the four warps of a warpgroup, the same in every kernel that packs this way.
 
-    Raises InvalidInput for another warp, Unsupported for a plan that packs in another way.
+    Raises InvalidInput for another warp, Unsupported for a plan that packs differently.
     """
     if plan is not None and not (plan.knobs.register_packing and plan.knobs.image_groups == 1):
         raise Unsupported(ELSEWHERE)

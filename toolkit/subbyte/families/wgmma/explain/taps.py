@@ -1,9 +1,9 @@
-"""Where the taps of a convolution begin in shared memory: the duplicate-aware load of the wgmma family.
+"""Where the taps of a convolution start in shared memory: the duplicate-aware load of the wgmma family.
 
-An input pixel of 8 images and 32 channels lies in shared memory once, as 256 bytes: two core matrices of wgmma. All
-taps of a kernel row read the same stage buffer, each from another pixel on; a tap of another kernel row reads another
-buffer. So a tap only changes an address, the start address of a descriptor; no data moves. Without the technique every
-tap has a stage buffer of its own, with columns of the lowered matrix.
+An input pixel of 8 images and 32 channels is stored in shared memory once, as 256 bytes: two core matrices of wgmma.
+All taps of a kernel row read the same stage buffer, each starting at another pixel; a tap of another kernel row reads
+another buffer. So a tap only changes an address, the start address of a descriptor; no data moves. Without the
+technique every tap has its own stage buffer, with columns of the lowered matrix.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from subbyte.former import FormerFields
 from subbyte.info_record import InfoRecord, Table
 
 PIXEL_BYTES = 256
-"""Shared memory of one pixel: 8 images of 32 signed bytes."""
+"""Bytes of shared memory per pixel: 8 images of 32 signed bytes."""
 
 
 @dataclass(frozen=True)
 class Tap(FormerFields, former={"slot": "buffer"}):
     """One kernel position: the input row it reads, its stage buffer (``buffer``) and its first pixel there.
 
-    ``pixels`` are the input columns of the output columns, in order (-1: beyond the image, zeros or never stored);
-    ``start`` is the first byte in shared memory; ``descriptor`` what wgmma is given.
+    ``pixels`` are the input columns of the output columns, in order (-1: outside the image, zeros or never stored);
+    ``start`` is the first byte in shared memory; ``descriptor`` is the one passed to wgmma.
     """
 
     r: int
@@ -40,7 +40,8 @@ class Tap(FormerFields, former={"slot": "buffer"}):
 
 @dataclass(frozen=True)
 class StoredRow(FormerFields, former={"slot": "buffer"}):
-    """What the producer puts into a stage buffer (``buffer``): pixels of an input row, by column (-1: zeros)."""
+    """The contents that the producer writes to a stage buffer (``buffer``): pixels of an input row, by column (-1:
+    zeros)."""
 
     buffer: int
     input_row: int
@@ -51,9 +52,9 @@ class StoredRow(FormerFields, former={"slot": "buffer"}):
 class TapAddresses(FormerFields, InfoRecord, former={"slot_bytes": "buffer_bytes"}):
     """The taps of one fragment row: ``width`` output pixels of ``output_row``, for the first block of channels.
 
-    ``stored`` are the rows of shared memory that the taps read, in the order they are stored; each has ``pitch`` pixels
-    for every block of 32 channels. ``pixel_bytes`` are 256 for each group of 8 images that an instruction takes; of 2:4
-    weights those of all blocks of the stage, which lie side by side.
+    ``stored`` are the rows of shared memory that the taps read, in the order in which they are stored; each has
+    ``pitch`` pixels for every block of 32 channels. ``pixel_bytes`` is 256 for each group of 8 images that an
+    instruction takes; for 2:4 weights it covers all blocks of the stage, which are adjacent.
     """
 
     workload: str
@@ -78,7 +79,7 @@ class TapAddresses(FormerFields, InfoRecord, former={"slot_bytes": "buffer_bytes
         return f"Taps of output row {self.output_row} of {self.workload} ({self.config}): {how}, {self.loads} pixels"
 
     def table(self) -> Table:
-        """One row for each tap."""
+        """One row per tap."""
         rows = ((t.r, t.s, t.input_row, t.buffer, t.column, t.start, f"{t.descriptor:#018x}") for t in self.taps)
         names = ("kernel row", "column", "input row", "stage buffer", "from pixel", "start, bytes", "descriptor")
         return Table(names, tuple(rows))

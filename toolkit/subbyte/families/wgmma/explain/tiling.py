@@ -1,7 +1,7 @@
-"""How a kernel of the wgmma family cuts the matrix product: blocks, tile iterations, warpgroups, instructions.
+"""How a kernel of the wgmma family divides the matrix product: blocks, tile iterations, warpgroups, instructions.
 
-Output channels are the rows of the product here, pixels times images its columns. Everything is read off the plan that
-the generated kernel is written with.
+Here output channels are the rows of the product, pixels times images its columns. Everything is read from the same plan
+as the generated kernel.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ceil_div
 INSTRUCTION_CHANNELS = 64
 ITERATION = "tile iteration"
 WRITTEN = "pass"
-"""What ``--json`` calls a tile iteration, as it always did."""
+"""The name of a tile iteration in ``--json``, kept from earlier versions."""
 
 
 @dataclass(frozen=True)
 class WarpgroupLevel:
-    """One level of the cutting. ``count``: how many of it one of the level above has; ``channels`` output channels by
+    """One level of the tiling. ``count``: how many of it the level above contains; ``channels`` output channels by
     ``columns`` (pixels times images) by ``depth`` (kernel offsets times input channels)."""
 
     name: str
@@ -35,9 +35,9 @@ class WarpgroupLevel:
 
 @dataclass(frozen=True)
 class WarpgroupTiling(InfoRecord):
-    """The levels of one kernel, the whole product first; of blocks at a border, what one inside the image has.
+    """The levels of one kernel, from the whole product down; sizes are those of a block inside the image.
 
-    ``block_pixels``: rows and columns of output pixels of a block; ``loading`` warpgroups fetch for those that
+    ``block_pixels``: rows and columns of output pixels per block; ``loading`` warpgroups fetch for those that
     multiply; ``cluster`` blocks run together.
     """
 
@@ -73,7 +73,7 @@ class WarpgroupTiling(InfoRecord):
         )
 
     def table(self) -> Table:
-        """One row for each level."""
+        """One row per level."""
         names = ("level", "of the level above", "output channels", "pixels x images", "depth")
         rows = ((one.name, one.count, one.channels, one.columns, one.depth) for one in self.levels)
         return Table(names, tuple(rows))
@@ -85,7 +85,7 @@ class WarpgroupTiling(InfoRecord):
         return {**made, "levels": levels}
 
     def text(self) -> str:
-        """The levels, and what a block consists of."""
+        """The levels, and the composition of a block."""
         rows, columns = self.block_pixels
         together = f"; {self.cluster} blocks in a cluster" if self.cluster > 1 else ""
         pixels = f"a block: {rows} x {columns} output pixels of {self.images} images"
@@ -100,7 +100,7 @@ class WarpgroupTiling(InfoRecord):
 
 
 def warpgroup_tiling(plan: WgmmaPlan) -> WarpgroupTiling:
-    """How a plan cuts its workload. Raises Unsupported with the reason for one that cannot be built."""
+    """How a plan divides its workload. Raises Unsupported with the reason for one that cannot be built."""
     found, target = plan.workload, plan.arch
     if reason := why_not(plan):
         raise Unsupported(f"{found.label} with {plan.config.key} on {target.name} cannot be built: {reason}")
@@ -118,7 +118,7 @@ def _levels(plan: WgmmaPlan, rows: int) -> list[WarpgroupLevel]:
     images, depth = BATCH_GROUP * c.image_groups, w.r * w.s * plan.channel_blocks * CHANNEL_BLOCK
     share = depth // c.cluster_split_k
     deep = CHANNEL_BLOCK * plan.atom.blocks
-    along = w.r * w.s * plan.steps * plan.halves * c.channel_groups // plan.atom.blocks  # an odd block is filled up
+    along = w.r * w.s * plan.steps * plan.halves * c.channel_groups // plan.atom.blocks  # an odd block is padded
     row = plan.row_pixels * BATCH_GROUP
     iterations = ceil_div(rows, c.tile_rows * c.consumers_rows) * c.m_iterations
     iteration_rows, width = c.tile_rows * c.consumers_rows, plan.width_covered

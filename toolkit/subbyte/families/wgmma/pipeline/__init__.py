@@ -1,1 +1,1 @@
-"""The kernel whose input rows go round in a pipeline."""
+"""The kernel with a pipeline of input rows."""

@@ -1,4 +1,4 @@
-"""How to schedule the kernel whose input rows go round in a pipeline."""
+"""The schedule of the kernel with a pipeline of input rows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ROWS, FLAT, FLAT_BATCH, HALF_ROWS, TWO_GROUPS, TWO_GROUPS_HALF_ROWS, *_ = range(
 
 @configuration
 class PipelineConfig(WgmmaConfig):
-    """A schedule of the wgmma kernel whose input rows go round in a pipeline (sm_90a)."""
+    """A schedule of the wgmma kernel with a pipeline of input rows (sm_90a)."""
 
     prefix: ClassVar[str] = "wgp-"
 
@@ -121,7 +121,7 @@ class PipelineConfig(WgmmaConfig):
 
     @property
     def schedule(self) -> Schedule:
-        """The same choices as geometry, memory and emitter ask for them."""
+        """The same choices as geometry, memory and emitter need them."""
         keep_rows, early_release, stage_per_iteration = ROW_REUSE[self.row_reuse]
         producer_late, lean_start = STARTS[self.start]
         flatten, image_groups, half_rows = self.pixel_knobs
@@ -133,9 +133,9 @@ class PipelineConfig(WgmmaConfig):
 
     @property
     def pixel_knobs(self) -> tuple[int, int, int]:
-        """What ``pixels`` says: flatten, image_groups and half_rows, which were knobs of their own."""
+        """The meaning of ``pixels``: flatten, image_groups and half_rows, which used to be separate knobs."""
         return tuple(PIXELS.values())[self.pixels]
 
     def former_value(self, name: str) -> object:
-        """What a field of earlier versions would be."""
+        """The value that a field of earlier versions would have."""
         return self.pixel_knobs[0] if name == "flatten" else super().former_value(name)

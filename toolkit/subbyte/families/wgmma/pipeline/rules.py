@@ -1,4 +1,4 @@
-"""Rules of the kernel whose rows go round in a pipeline; see :mod:`subbyte.families.wgmma.rules`."""
+"""Rules of the kernel with a pipeline of rows; see :mod:`subbyte.families.wgmma.rules`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.families.wgmma.rules import WIDTHS
 
 LANES = 32
-"""Stages that a warp releases at once: a lane each."""
+"""Stages that a warp can release at once: one per lane."""
 
 
 def half_rows(plan: WgmmaPlan) -> str | None:
-    """Segments that end in the middle of a row."""
+    """Rules for segments that end in the middle of a row."""
     config, height, tile_rows = plan.knobs, plan.output_size[0], plan.knobs.tile_rows
     if not config.half_rows:
         return None
@@ -34,7 +34,7 @@ def half_rows(plan: WgmmaPlan) -> str | None:
 
 
 def flat_batch(plan: WgmmaPlan) -> str | None:
-    """A flattened batch: the pixels of all groups of images follow one another."""
+    """Rules for a flattened batch, in which the pixels of all groups of images are consecutive."""
     if not plan.knobs.flat_batch:
         return None
     if not plan.flat:
@@ -49,7 +49,7 @@ def flat_batch(plan: WgmmaPlan) -> str | None:
 
 
 def producers(plan: WgmmaPlan) -> str | None:
-    """One or two warpgroups load rows."""
+    """One or two warpgroups must load rows."""
     config = plan.knobs
     if config.producers > 2:
         return f"threads: {config.producers} producer warpgroups: allowed: 1, 2"
@@ -63,7 +63,7 @@ def producers(plan: WgmmaPlan) -> str | None:
 
 
 def start(plan: WgmmaPlan) -> str | None:
-    """A lean start."""
+    """Rules for a lean start."""
     config = plan.knobs
     if config.lean_start and (config.cluster_split_k > 1 or config.producers > 1 or plan.lowered):
         return "stages: a lean start goes neither with cluster_split_k, two producers nor duplicate_aware=none"
@@ -71,14 +71,14 @@ def start(plan: WgmmaPlan) -> str | None:
 
 
 def operands_apart(plan: WgmmaPlan) -> str | None:
-    """Each half of a fragment in front of its own multiplications."""
+    """Rules for unpacking each half of a fragment just before its own multiplications."""
     if plan.knobs.operands_apart and plan.operands == 1:
         return "same program: a weight fragment of one instruction has no halves; leave operands_apart at 0"
     return None
 
 
 def copies_ahead(plan: WgmmaPlan) -> str | None:
-    """Stages on their way in shared memory."""
+    """Rules for stages that are copied ahead in shared memory."""
     config = plan.knobs
     if not config.copies_ahead:
         return None
@@ -92,7 +92,7 @@ def copies_ahead(plan: WgmmaPlan) -> str | None:
 
 
 def stage_per_iteration(plan: WgmmaPlan) -> str | None:
-    """All rows of a tile iteration in one stage."""
+    """Rules for stages with all rows of a tile iteration."""
     if plan.knobs.stage_per_iteration and (plan.keep_rows or plan.lowered or plan.tap_rows == 1):
         return "stages: row_reuse=3 is for kernels of several rows, and duplicate_aware=full"
     if plan.knobs.stage_per_iteration and plan.pads_with_code:
@@ -101,10 +101,10 @@ def stage_per_iteration(plan: WgmmaPlan) -> str | None:
 
 
 def pipeline_depth(plan: WgmmaPlan) -> str | None:
-    """As many stages as the schedule holds at a time, and no more than there are stages to load."""
+    """There must be as many stages as the schedule holds at a time, and no more than there are stages to load."""
     config = plan.knobs
     rows = plan.most_staged
-    behind = config.copies_ahead - 1 if plan.direct else 0  # buffers of stages that are not there yet
+    behind = config.copies_ahead - 1 if plan.direct else 0  # buffers of stages still in flight
     if plan.keep_rows:
         whole = rows * config.channel_groups
         if plan.stages > whole:
@@ -115,7 +115,7 @@ def pipeline_depth(plan: WgmmaPlan) -> str | None:
     else:
         if plan.tap_rows > 1 and plan.group_stages > LANES:  # see OwnRows._release_lane_by_lane
             return f"stages: a tile iteration of {plan.window} rows; with row_reuse=0 a warp releases {LANES}"
-        early = plan.tap_rows > 1  # stages are released behind the first kernel row of the next channel group
+        early = plan.tap_rows > 1  # stages are released after the first kernel row of the next channel group
         least = plan.group_stages * (2 if config.channel_groups > 1 else 1) + (0 if early else 1) + behind
     if config.load_ahead > 2:
         return f"stages: load_ahead {config.load_ahead}: allowed: 1, 2"
@@ -131,4 +131,4 @@ RULES: tuple[rules.Rule, ...] = (
     rules.channel_division, operands_apart, rules.cluster, pipeline_depth, rules.shared_memory, rules.registers,
     rules.code_size, rules.index,
 )  # fmt: skip
-"""In the order they are asked."""
+"""In the order in which they are checked."""

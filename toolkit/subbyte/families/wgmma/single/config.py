@@ -1,4 +1,4 @@
-"""How to schedule the kernel whose blocks make a single tile iteration, with bulk-copied weights."""
+"""The schedule of the kernel whose blocks make a single tile iteration, with bulk-copied weights."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from subbyte.spaces.knob import choice, flag, knob, switch, whole
 class SingleTileConfig(WgmmaConfig):
     """A schedule of the wgmma kernel whose blocks make a single tile iteration (sm_90a).
 
-    Weights come into shared memory by bulk copies, and nothing goes round: every input row of the block has a stage of
-    its own.
+    Weights come into shared memory by bulk copies, and no buffer is reused: every input row of the block has its own
+    stage.
     """
 
     prefix: ClassVar[str] = "wgs-"
@@ -75,12 +75,12 @@ class SingleTileConfig(WgmmaConfig):
 
     @property
     def schedule(self) -> Schedule:
-        """The same choices as geometry, memory and emitter ask for them."""
+        """The same choices as geometry, memory and emitter need them."""
         return self.scheduled(late_parameters=int(self.parameters == 1), early_parameters=int(self.parameters == 2))
 
 
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """The name of earlier versions."""
+        """Supports a name from earlier versions."""
         return former_name(__name__, name)

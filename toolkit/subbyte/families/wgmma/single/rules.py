@@ -9,7 +9,7 @@ from subbyte.families.wgmma.plan import WgmmaPlan
 
 
 def techniques(plan: WgmmaPlan) -> str | None:
-    """Each input pixel is loaded once: there is no other way here."""
+    """Each input pixel must be loaded once: this kernel has no other way."""
     return (
         "stages: a single tile iteration loads every pixel once; duplicate_aware=none needs a pipeline"
         if plan.lowered
@@ -18,7 +18,7 @@ def techniques(plan: WgmmaPlan) -> str | None:
 
 
 def single_iteration(plan: WgmmaPlan) -> str | None:
-    """A single tile iteration, and neighbours that divide its places."""
+    """There must be a single tile iteration, and neighbours must divide its places."""
     knobs = plan.knobs
     if knobs.segments * knobs.tile_rows < plan.output_size[0]:
         return "stages: a block with bulk-copied weights must have a single tile iteration (segments * tile_rows)"
@@ -38,7 +38,7 @@ def single_iteration(plan: WgmmaPlan) -> str | None:
 
 
 def order_of_loads(plan: WgmmaPlan) -> str | None:
-    """When weights and parameters are read."""
+    """Rules for when weights and parameters are read."""
     knobs = plan.knobs
     if knobs.weights_ahead > plan.ahead:
         return f"stages: weights_ahead {knobs.weights_ahead} of the {plan.ahead} fragments of a loop body"
@@ -54,4 +54,4 @@ RULES: tuple[rules.Rule, ...] = (
     rules.row_division, rules.consumers, rules.channel_division, rules.cluster, single_iteration, rules.shared_memory,
     rules.registers, rules.code_size, rules.index,
 )  # fmt: skip
-"""In the order they are asked; :func:`order_of_loads`, which reads few knobs, comes behind them."""
+"""In the order in which they are checked; :func:`order_of_loads`, which reads few knobs, follows them."""

@@ -1,1 +1,1 @@
-"""Kernel whose weights are 2:4 sparse: the pipeline of input rows, multiplied by ``wgmma.sp``."""
+"""A kernel for 2:4 sparse weights: the pipeline of input rows, multiplied by ``wgmma.sp``."""

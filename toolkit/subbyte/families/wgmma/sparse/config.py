@@ -1,4 +1,4 @@
-"""How to schedule the kernel on 2:4 sparse weights."""
+"""The schedule of the kernel for 2:4 sparse weights."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from subbyte.spaces.knob import knob, whole
 
 @configuration
 class SparseConfig(PipelineConfig):
-    """A schedule of the wgmma kernel on 2:4 sparse weights (sm_90a): the knobs of the pipeline, and where weights are.
+    """A schedule of the wgmma kernel for 2:4 sparse weights (sm_90a): the knobs of the pipeline, and where weights are
+    kept.
 
-    One instruction takes 64 input channels, and of each four neighbouring ones the two that weights keep.
+    One instruction takes 64 input channels, and of every four neighbouring ones the two that the weights keep.
     """
 
     prefix: ClassVar[str] = "wg24-"
@@ -31,5 +32,5 @@ class SparseConfig(PipelineConfig):
 
     @property
     def schedule(self) -> Schedule:
-        """The same choices as geometry, memory and emitter ask for them."""
+        """The same choices as geometry, memory and emitter need them."""
         return replace(super().schedule, sparse=1, resident=int(self.resident == 1), rows_ahead=int(self.resident == 2))

@@ -1,4 +1,5 @@
-"""Rules of the kernel on 2:4 weights, beside those of the pipeline; see :mod:`subbyte.families.wgmma.rules`."""
+"""Rules of the kernel for 2:4 weights, in addition to those of the pipeline; see
+:mod:`subbyte.families.wgmma.rules`."""
 
 from __future__ import annotations
 
@@ -12,12 +13,12 @@ PATTERN = (2, 4)
 
 
 def weights(plan: WgmmaPlan) -> str | None:
-    """Weights are 2:4."""
+    """Weights must be 2:4."""
     return other_weights(plan.workload)
 
 
 def other_weights(workload: ConvWorkload) -> str | None:
-    """Why a workload's weights are not those of the kernel; None when they are."""
+    """Why a workload's weights do not suit the kernel; None when they do."""
     found = workload.precision.weights
     if found.group == PATTERN:
         return four_bits_alone(workload)
@@ -25,7 +26,8 @@ def other_weights(workload: ConvWorkload) -> str | None:
 
 
 def channels(plan: WgmmaPlan) -> str | None:
-    """An instruction takes two blocks of 32 channels; behind an odd number of them a stage has one of zeros."""
+    """An instruction takes two blocks of 32 channels; an odd number of blocks in a stage is followed by a block of
+    zeros."""
     blocks, groups = plan.workload.channel_blocks, plan.knobs.channel_groups
     if blocks % groups == 0 and plan.channels % 2 and groups > 1:
         return f"divisibility: an instruction takes 64 input channels; a stage of {groups} has {32 * plan.channels}"
@@ -33,7 +35,7 @@ def channels(plan: WgmmaPlan) -> str | None:
 
 
 def meaningless(plan: WgmmaPlan) -> str | None:
-    """Knobs of the other kernels."""
+    """Knobs that only other kernels have must be at their defaults."""
     config = plan.knobs
     if config.cluster_split_k > 1 or config.tiles_m > 1 or plan.lowered:
         return "stages: 2:4 weights go with none of cluster_split_k, tiles_m=2 and duplicate_aware=none"
@@ -41,7 +43,7 @@ def meaningless(plan: WgmmaPlan) -> str | None:
 
 
 def resident(plan: WgmmaPlan) -> str | None:
-    """Weights that stay in registers are those of one tile of output channels, and all of them."""
+    """Weights that stay in registers must be all weights of a single tile of output channels."""
     config = plan.knobs
     if config.rows_ahead and (plan.keep_rows or plan.tap_rows == 1 or plan.unroll < plan.steps):
         with_them = "rows of each iteration's own (row_reuse=0, 3) and all channels of a stage in a loop body (unroll)"
@@ -58,4 +60,4 @@ def resident(plan: WgmmaPlan) -> str | None:
 RULES: tuple[rules.Rule, ...] = (
     weights, meaningless, channels, resident, *pipeline.RULES,
 )  # fmt: skip
-"""In the order they are asked."""
+"""In the order in which they are checked."""

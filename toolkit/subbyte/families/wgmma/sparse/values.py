@@ -1,5 +1,5 @@
-"""The value lists of the space of kernels on 2:4 weights: those of the pipeline without what a 2:4 kernel lacks, and
-where weights are."""
+"""The value lists of the space for 2:4 weights: those of the pipeline without the knobs that its kernel lacks, plus
+where weights are kept."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from subbyte.families.wgmma.values import Values, searched_values, value_lists
 from subbyte.workload import ConvWorkload
 
 WITHOUT = ("cluster_split_k", "tiles_m")
-"""Knobs whose other values no 2:4 kernel has (:func:`subbyte.families.wgmma.sparse.rules.meaningless`)."""
+"""Knobs for which a 2:4 kernel has only one value (:func:`subbyte.families.wgmma.sparse.rules.meaningless`)."""
 
 
 def sparse_values(workload: ConvWorkload) -> dict[str, Values]:
-    """The values of every knob that the estimate chooses among, in the order of a configuration's index."""
+    """The values of every knob among which the estimate chooses, in the order of a configuration's index."""
     return _of_sparse(workload, value_lists(workload))
 
 
 def searched_sparse_values(workload: ConvWorkload) -> dict[str, Values]:
-    """The same for searches, with what the estimate does not look at: two producers, and where rows come anew in each
-    tile iteration the weights of all kernel rows ahead."""
+    """The same for searches, including values that the estimate ignores: two producers and, if each tile iteration
+    loads rows anew, fetching the weights of all kernel rows ahead."""
     lists = _of_sparse(workload, searched_values(workload))
     if workload.r > 1:
         lists["producers"] = (1, 2)

@@ -1,4 +1,4 @@
-"""2:4 weights as the threads of a warpgroup read them: kept values, and metadata that says which they are."""
+"""2:4 weights as the threads of a warpgroup read them: kept values, and metadata that locates them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ GROUP = 4
 
 @checked
 def prepare_sparse_weights(w: Int8Array, groups: int = 1, order: str = "rows", tiles: int | None = None) -> Words:
-    """int4 values int8 [K,R,S,C], of four neighbouring channels two at most not 0 -> uint32
+    """int4 values int8 [K,R,S,C], at most two of four neighbouring channels nonzero -> uint32
     [tiles][R][groups][steps][S][384], the order of :func:`prepare_warpgroup_weights` without its splits.
 
-    A step is 64 input channels, in the order of K: 16 bytes each of the first four of every eight channels and of the
-    last four, of one block of 32 and of the next one. Of the 384 words of a fragment thread ``32*warp + 4*g + q`` has
-    two in the first 256: the kept values of the output channels ``16*warp + 2*g`` (low nibbles) and one more (high
-    nibbles), of k ``8*q`` to ``8*q + 7`` and 32 behind them. In the last 128 it has the inverted metadata of output
-    channel ``16*warp + 2*g + q%2``, k from ``32*(q//2)`` on: two bits for each kept value (PTX ISA, "Sparse matrix
+    A step is 64 input channels, in the order of K: 16 bytes each for the first four of every eight channels and for the
+    last four, of one block of 32 and of the next one. Of the 384 words of a fragment, thread ``32*warp + 4*g + q`` has
+    two in the first 256: the kept values of the output channels ``16*warp + 2*g`` (low nibbles) and the next one (high
+    nibbles), for k ``8*q`` to ``8*q + 7`` and for k 32 higher. In the last 128 it has the inverted metadata of output
+    channel ``16*warp + 2*g + q%2``, for k from ``32*(q//2)`` on: two bits for each kept value (PTX ISA, "Sparse matrix
     storage"). Zeros beyond K and C. Raises InvalidInput.
     """
     whole(groups, "groups", 1, MOST_PARTS)
@@ -61,15 +61,15 @@ def prepare_sparse_weights(w: Int8Array, groups: int = 1, order: str = "rows", t
 
 
 def in_order_of_k(w: Int8Array) -> Int8Array:
-    """Channels (the last axis, a multiple of 32) as K has them: of each block of 32 the first four of every eight, then
-    the last four. Neighbours stay neighbours."""
+    """Channels (the last axis, a multiple of 32) in the order of K: of each block of 32 the first four of every eight,
+    then the last four. Neighbours stay neighbours."""
     blocks = w.reshape(*w.shape[:-1], -1, 4, 2, GROUP)
     return np.ascontiguousarray(np.swapaxes(blocks, -3, -2)).reshape(w.shape)
 
 
 def compressed(w: Int8Array) -> tuple[Int8Array, NDArray[np.uint8]]:
-    """Of every four neighbours (of the last axis) the two kept values and their places, ascending, both [..., C/2].
-    Where fewer are not 0, zeros are kept as well."""
+    """The two kept values of every four neighbours (of the last axis) and their positions, ascending, both [..., C/2].
+    If fewer than two are nonzero, zeros are kept as well."""
     grouped = w.reshape(*w.shape[:-1], -1, GROUP)
     first = np.argsort(grouped == 0, axis=-1, kind="stable")[..., :2]  # places of what is not 0 come first
     places = np.sort(first, axis=-1)

@@ -1,4 +1,4 @@
-"""Coordinates, addresses and barriers of a block whose depth comes in stages."""
+"""Coordinates, addresses and barriers of a block whose depth is processed in stages."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from subbyte.tirx.emit import bind, registers
 
 @dataclass
 class RingBlock(Block):
-    """A block with the tile that it is at."""
+    """A block with its current tile."""
 
     plan: RingPlan
     rank: Any
-    """In its cluster."""
+    """The block's rank in its cluster."""
     cluster: Any
     """Index of the cluster."""
     first_pixel: Any = None
-    """Of the block's tile, of all pixels."""
+    """First pixel of the block's tile, among all pixels."""
     table_place: Any = None
-    """Which of the tables is the tile's."""
+    """Which of the tables belongs to the tile."""
 
     @property
     def table(self) -> Any:
@@ -35,20 +35,20 @@ class RingBlock(Block):
 
     @property
     def pixel_rank(self) -> Any:
-        """Place among the blocks that share weights."""
+        """Rank among the blocks that share weights."""
         return self.rank % self.plan.config.share_weights
 
     @property
     def channel_rank(self) -> Any:
-        """Place among the blocks that share activations."""
+        """Rank among the blocks that share activations."""
         return self.rank // self.plan.config.share_weights
 
     def full(self, slot: Any) -> Any:
-        """Byte address of the barrier that says that a stage has come."""
+        """Byte address of the barrier that signals that a stage has arrived."""
         return self.base + T.uint32(self.plan.barrier_base) + slot * T.uint32(8)
 
     def empty(self, slot: Any) -> Any:
-        """Byte address of the barrier that says that nobody reads a stage any more, in any block of the cluster."""
+        """Byte address of the barrier that signals that no block of the cluster reads a stage any more."""
         return self.full(slot) + T.uint32(8 * self.plan.config.stages)
 
     def stage(self, slot: Any) -> Any:
@@ -56,7 +56,7 @@ class RingBlock(Block):
         return self.base + slot * T.uint32(self.plan.stage_bytes)
 
     def await_phase(self, barrier: Any, parity: Any) -> None:
-        """Wait until a barrier's phase of this parity is over."""
+        """Wait until a barrier's phase with this parity has completed."""
         done = registers("done", 1)
         T.buffer_store(done, T.uint32(0), [0])
         with T.While(done[0] == T.uint32(0)):
@@ -65,21 +65,21 @@ class RingBlock(Block):
 
 @dataclass
 class RingPlace:
-    """The stage that a warp is at, as registers: its slot, and the parity of the barriers' phase."""
+    """A warp's current stage, as registers: its slot, and the parity of the barriers' phase."""
 
     slot: Any
     parity: Any
 
     @classmethod
     def begin(cls) -> RingPlace:
-        """The place at the first stage."""
+        """The first stage."""
         place = cls(registers("slot", 1), registers("parity", 1))
         T.buffer_store(place.slot, T.uint32(0), [0])
         T.buffer_store(place.parity, T.uint32(0), [0])
         return place
 
     def advance(self, stages: int) -> None:
-        """On to the next stage."""
+        """Advance to the next stage."""
         following = bind("following", self.slot[0] + T.uint32(1))
         wraps = bind("wraps", following == T.uint32(stages))
         T.buffer_store(self.parity, T.Select(wraps, self.parity[0] ^ T.uint32(1), self.parity[0]), [0])
@@ -87,7 +87,7 @@ class RingPlace:
 
 
 def coordinates(plan: RingPlan, buffers: Mapping[str, Any]) -> RingBlock:
-    """The block that a thread belongs to, from its indices in the grid."""
+    """The block of a thread, from its indices in the grid."""
     index, thread, shared, warp = indices(plan)
     return RingBlock(
         plan, buffers["A"], buffers["Wt"], buffers.get("Prm"), buffers["Out"], None, None, shared,
@@ -105,9 +105,9 @@ def coordinates(plan: RingPlan, buffers: Mapping[str, Any]) -> RingBlock:
 
 
 def tile_of(block: RingBlock, turn: Any) -> tuple[Any, Any, Any]:
-    """Of a turn: whether the cluster has a tile left, its first pixel and its output channels in this block.
+    """For a turn: whether the cluster has a tile left, the tile's first pixel and its output channels in this block.
 
-    Tiles go down a band of neighbouring pixels, then on to the next output channels.
+    Tiles cover a band of neighbouring pixels first, then the next output channels.
     """
     plan = block.plan
     tiles = plan.pixel_tiles * plan.channel_tiles

@@ -1,7 +1,8 @@
-"""The warpgroups that multiply: activations into registers, where their bits are counted, weights from shared memory.
+"""The warpgroups that multiply: activations go to registers, where their bits are counted, weights stay in shared
+memory.
 
-The products of a stage run while the activations of the next one are loaded; when they are over, the stage before is
-given back to every block of the cluster that copies into it.
+The products of a stage run while the activations of the next one are loaded; when they are complete, the stage before
+is released to every block of the cluster that copies into it.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, loop, registers, when
 
 _ADDRESS = 0x3FFF
-"""Of an address in units of 16 bytes: what a descriptor takes."""
+"""Bits of an address, in units of 16 bytes, that a descriptor can hold."""
 _LEADER = 1
-"""Number of the named barrier at which the others wait for the first warpgroup to be ahead."""
+"""Index of the named barrier at which the other warpgroups wait for the first one to get ahead."""
 
 
 class RingEpilogue(Epilogue):
-    """What stands behind the sums of a tile, whose activations' bits were counted in registers."""
+    """The epilogue of a tile whose activation bits were counted in registers."""
 
     def __init__(self, block: RingBlock, bits: Any) -> None:
         super().__init__(block)
@@ -35,8 +36,8 @@ class RingEpilogue(Epilogue):
         self.four: Any = None
 
     def _store_four(self, store: Any, channel: Any, first: int, sums: list[Any]) -> None:
-        """Two lanes exchange four sums each, so that they write 32 neighbouring bytes at a time: halves of sectors of
-        all multiprocessors at once are what a kernel of deep products would wait for."""
+        """Two lanes exchange four sums each, so that they write 32 contiguous bytes at a time: otherwise a kernel for
+        deep products would wait for half-sector writes from all multiprocessors at once."""
         if first == 0:
             self.four = registers("four", 4)
             for i, value in enumerate(sums):
@@ -64,19 +65,19 @@ class Consumer:
     block: RingBlock
     warpgroup: Any
     counts: list[Any]
-    """For each plane of activations a register array of counts."""
+    """A register array of counts for each plane of activations."""
     fragments: list[Any]
     """Activations of a stage and of the one before."""
     bits: Any
     """How many bits of each plane of the thread's two pixels are 1, [planes][2]."""
     place: RingPlace
     before: Any
-    """Slot of the stage before."""
+    """Slot of the preceding stage."""
     turn: Any = None
 
     @classmethod
     def begin(cls, block: RingBlock) -> Consumer:
-        """Registers."""
+        """Allocate registers."""
         plan = block.plan
         counts = [registers(f"counts{plane}", plan.sums) for plane in range(plan.planes)]
         fragments = [registers(f"pixels{index}", plan.fragments) for index in range(min(2, plan.tile_stages))]
@@ -85,14 +86,14 @@ class Consumer:
         return cls(block, warpgroup, counts, fragments, bits, RingPlace.begin(), registers("before", 1))
 
     def tile(self) -> None:
-        """All stages of a tile, to its sums."""
+        """All stages of a tile; returns its sums."""
         plan = self.block.plan
         if plan.form.per_pixel:
             for i in range(2 * plan.planes):
                 T.buffer_store(self.bits, T.uint32(0), [i])
         last = plan.tile_stages - 1
         short = plan.stage_pieces(True) != plan.config.depth
-        full = last - 1 if short else last  # stages between the first and a short one
+        full = last - 1 if short else last  # stages between the first and a short last one
         self._stage(0, T.int32(0), last == 0)
         if full // 2:
             with loop("pair", full // 2, T.serial) as pair:
@@ -105,7 +106,7 @@ class Consumer:
         self._release(self.before[0])
 
     def _stage(self, which: int, number: Any, last: bool) -> None:
-        """Begin the products of a stage, and give back the one before."""
+        """Start the products of a stage, and release the one before."""
         plan, block = self.block.plan, self.block
         first = isinstance(number, T.IntImm) and int(number) == 0
         slot = bind("at_slot", self.place.slot[0])
@@ -132,8 +133,8 @@ class Consumer:
         self._lead(number)
 
     def _load(self, held: Any, start: Any, last: bool) -> None:
-        """The thread's words of a stage: those of its image, of two pixels, of a quarter of 128 channels. Of a block of
-        channels that is not there the weights are zeros, and its bits are not counted."""
+        """The thread's words of a stage: its image, two pixels, a quarter of every 128 channels. Missing
+        channel blocks have zero weights, and their bits are not counted."""
         plan, block = self.block.plan, self.block
         pitch, pieces = plan.pixel_stage_bytes(False), plan.stage_pieces(last)
         pixel = self.warpgroup * TILE_PIXELS + block.warp % 4 * 2
@@ -155,7 +156,7 @@ class Consumer:
                         T.buffer_store(self.bits, self.bits[bits] + ones[0], [bits])
 
     def _count_over(self) -> None:
-        """The four lanes of an image have counted a quarter of its bits each."""
+        """Add up the counts of an image's four lanes, each of a quarter of its bits."""
         plan = self.block.plan
         if not plan.form.per_pixel:
             return
@@ -166,7 +167,7 @@ class Consumer:
                 T.buffer_store(self.bits, self.bits[i] + other[0], [i])
 
     def _release(self, slot: Any) -> None:
-        """This warp reads a stage no more: say so in every block of the cluster."""
+        """Signal to every block of the cluster that this warp no longer reads a stage."""
         block, cluster = self.block, self.block.plan.cluster
         T.evaluate(T.cuda.warp_sync())
         with when(block.lane < cluster):
@@ -178,14 +179,14 @@ class Consumer:
                 op.remote_arrive(remote[0])
 
     def wait_for_leader(self) -> None:
-        """All warpgroups but the first begin when it is some stages ahead."""
+        """All warpgroups but the first start when that one is some stages ahead."""
         config = self.block.plan.config
         if config.lead:
             with when(self.warpgroup > 0):
                 op.named_barrier(_LEADER, 128 * config.consumers, wait=True)
 
     def _lead(self, number: Any) -> None:
-        """Behind the stage that makes the first warpgroup ahead, once: let the others begin."""
+        """After the stage with which the first warpgroup is ahead, once: release the others."""
         config = self.block.plan.config
         static = isinstance(number, T.IntImm)
         if not config.lead or (static and int(number) != config.lead - 1):

@@ -1,4 +1,4 @@
-"""The TIRx function of a kernel with a ring: a warpgroup copies stages, others multiply them."""
+"""The TIRx function of a kernel with a ring: one warpgroup copies stages, others multiply them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def _body(plan: RingPlan, buffers: Mapping[str, Any]) -> None:
 
 
 def _set_up(block: RingBlock) -> None:
-    """Barriers: of a full stage the copier's word, of an empty one those of every warp of the cluster that reads it."""
+    """Initialize barriers: a full stage needs the copier's arrival, an empty one that of every warp in the cluster that
+    reads it."""
     plan = block.plan
     with loop("barrier", plan.config.stages) as barrier:
         op.barrier_init(block.full(T.cast(barrier, "uint32")), 1)
@@ -50,7 +51,7 @@ def _set_up(block: RingBlock) -> None:
 
 
 def _meet(block: RingBlock) -> None:
-    """All threads of the block, or of the cluster."""
+    """Synchronize all threads of the block, or of the cluster."""
     if block.plan.cluster == 1:
         T.evaluate(T.cuda.cta_sync())
     else:

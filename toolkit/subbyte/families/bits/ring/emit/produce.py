@@ -1,4 +1,4 @@
-"""The warps that copy: stage by stage, as soon as nobody in the cluster reads what was in its place."""
+"""The copying warps: stage by stage, each as soon as no block in the cluster reads its buffer's former contents."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from subbyte.workload.conv import ceil_div
 from subbyte.workload.precision import SUMS
 
 COPIERS = 4
-"""Warps."""
+"""Number of copying warps."""
 
 
 def produce(block: RingBlock) -> None:
-    """All stages of all tiles. The pixels of a stage are dealt to the warps, since a warp begins its lanes' copies one
-    after the other; the first lane copies weights too."""
+    """All stages of all tiles. The pixels of a stage are divided among the warps, since a warp issues its lanes' copies
+    one after the other; the first lane also copies weights."""
     plan = block.plan
     if plan.config.dependent_launch:
         op.wait_for_previous_launch()
@@ -34,7 +34,7 @@ def produce(block: RingBlock) -> None:
 
 
 def _copy_stage(block: RingBlock, slot: Any, stage: Any, turn: Any, first: Any, slice_: Any) -> None:
-    """What is announced may have come before: a barrier's phase ends with the announcement at the earliest."""
+    """Data may arrive before it is announced: a barrier's phase ends no earlier than the announcement."""
     plan = block.plan
     full, start = block.full(slot), bind("stage_at", block.stage(slot))
     pixel_bytes = _of_stage(plan.tile_stages, stage, plan.pixel_stage_bytes)
@@ -62,8 +62,8 @@ def _copy_weights(block: RingBlock, full: Any, start: Any, stage: Any, slice_: A
 
 
 def _copy_table(block: RingBlock, full: Any, turn: Any, slice_: Any) -> None:
-    """What sums are compared with is an argument of its own; where they are the output, what is added to them stands
-    behind the weights."""
+    """The thresholds are a separate argument; if sums are the output, the addends follow
+    the weights."""
     plan, size = block.plan, 4 * block.plan.table_words
     target = block.base + T.cast(plan.table_base + turn % plan.tables * size, "uint32")
     if plan.output == SUMS:
@@ -74,7 +74,7 @@ def _copy_table(block: RingBlock, full: Any, turn: Any, slice_: Any) -> None:
 
 
 def _copy_pixels(block: RingBlock, full: Any, start: Any, stage: Any, first: Any, pixel_bytes: Any) -> None:
-    """Pixels beyond the last one are copies of it, whose sums nobody stores."""
+    """Pixels beyond the last one are copies of it; their sums are not stored."""
     plan, others = block.plan, block.plan.config.share_pixels
     share, ranks = plan.block_pixels // others, None
     each = ceil_div(share, COPIERS)
@@ -94,7 +94,7 @@ def _copy_pixels(block: RingBlock, full: Any, start: Any, stage: Any, first: Any
 
 
 def _of_stage(stages: int, stage: Any, size: Any) -> Any:
-    """Bytes of a stage, of which the last one of a tile may have fewer."""
+    """Bytes of a stage; the last one of a tile may have fewer."""
     if size(True) == size(False):
         return T.int32(size(False))
     return bind("size", T.Select(stage == stages - 1, T.int32(size(True)), T.int32(size(False))))

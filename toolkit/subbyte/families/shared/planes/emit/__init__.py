@@ -1,1 +1,1 @@
-"""Their text, written in TVM TIRx."""
+"""The kernels' text, written in TVM TIRx."""

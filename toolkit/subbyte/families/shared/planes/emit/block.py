@@ -1,4 +1,4 @@
-"""What the parts of the kernel share: buffers, coordinates and registers of a block."""
+"""What the parts of the kernel share: a block's buffers, coordinates and registers."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Block:
     parameters: Any
     output: Any
     shared: Any
-    """None where nothing goes through it."""
+    """Shared memory; None if it is not used."""
     counts: Any
     """Registers of all sets of counts."""
     ones: Any
-    """Registers that count the activations' bits; None where they are not needed."""
+    """Registers that count the activation bits; None if these are not needed."""
     ones_of: Callable[[Block, Any], Any]
-    """What they contribute to every channel of a warp's pixel."""
+    """Their contribution to every channel of a warp's pixel."""
     thread: Any
     lane: Any
     warp_row: Any
@@ -50,7 +50,7 @@ class Block:
 
     @property
     def image(self) -> Any:
-        """Image of the group whose results the lane holds."""
+        """Image, within the group, whose results the lane holds."""
         return self.lane // 4
 
     def tile_pixel(self, pixel: Any) -> tuple[Any, Any]:
@@ -60,14 +60,14 @@ class Block:
         return first // width + pixel // wide, first % width + pixel % wide
 
     def input_pixel(self, row: Any, col: Any, r: Any, s: Any) -> tuple[Any, Any]:
-        """Row and column of the image that an output pixel of the tile reads for a tap."""
+        """Row and column of the image that an output pixel of the tile reads through a tap."""
         w = self.plan.view
         y = (self.row0 + row) * w.stride + r * w.dilation - w.pad
         return y, (self.col0 + col) * w.stride + s * w.dilation - w.pad
 
 
 def coordinates(plan: PlanePlan, ones_of: Callable[[Block, Any], Any], buffers: tuple[Any, Any, Any, Any]) -> Block:
-    """The block that a thread belongs to, from its indices in the grid; all counts 0. ``buffers``: activations,
+    """The block of a thread, from its indices in the grid, with all counts 0. ``buffers``: activations,
     weights, parameters, output."""
     config = plan.config
     place, slice_ = T.cta_id([plan.launch.grid[0], plan.launch.grid[1]])
@@ -105,7 +105,8 @@ def _zeros(name: str, count: int) -> Any:
 
 
 def fill_word(plan: PlanePlan, block: Any, plane: Any, word: Any) -> Any:
-    """What a word of 32 channels holds of a pixel beyond the border: the fill code's bit in the true channels."""
+    """The contents of a word of 32 channels for a pixel outside the image: the padding code's bit in the actual
+    channels."""
     code = plan.counts.form.fill
     if not code:
         return T.uint32(0)

@@ -1,8 +1,8 @@
-"""Counts to results. A lane holds, of image ``lane // 4`` of each of its warp's pixels, 8 of every 32 output channels:
+"""Counts to results. For image ``lane // 4`` of each of its warp's pixels, a lane holds 8 of every 32 output channels:
 8 t + k for k below 8, t = lane % 4.
 
 Bits: four items, each a word of 32 channels of a pixel, are compared together; a lane's byte of each goes into one
-register, and the four lanes of an image exchange bytes until each has the word of one item.
+register, and the four lanes of an image exchange bytes until each has the complete word of one item.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from subbyte.workload.conv import BATCH_GROUP, ceil_div
 from subbyte.workload.precision import SUMS
 
 LANES = 4
-"""Lanes of an image; items that are compared together."""
+"""Lanes per image; also items that are compared together."""
 LANE_CHANNELS = 8
-"""Of a lane in a word."""
+"""Channels of a lane in a word."""
 MOST_HELD = 64
-"""Table entries in registers, at most."""
+"""The most table entries kept in registers."""
 
 
 @dataclass
@@ -38,11 +38,11 @@ class Item:
     entry: Any
     """First table entry of the pixel's border class."""
     ones: Any
-    """What the activations' bits alone contribute, for every channel; None where nothing."""
+    """The contribution of the activation bits alone, for every channel; None if there is none."""
 
 
 def epilogue(block: Block) -> None:
-    """Everything behind the main loop."""
+    """Everything after the main loop."""
     plan = block.plan
     items = plan.config.warp_row_tiles * plan.warp_words
     with when(True if plan.splits == 1 else block.split == 0):
@@ -56,7 +56,7 @@ def epilogue(block: Block) -> None:
 
 
 def add_splits(block: Block) -> None:
-    """Add what warps have that compute the same outputs, through shared memory, into the first of them."""
+    """Add up the counts of warps that compute the same outputs, through shared memory, into the first of them."""
     plan, owners = block.plan, block.plan.config.threads
     owner, each = block.thread % owners, plan.kept_registers
     held = [(block.counts, len(plan.factors) * plan.set_registers, [counts for counts, _ in plan.split_factors])]
@@ -93,7 +93,7 @@ def _of_split(block: Block, factors: list[int]) -> Any:
 
 
 def _item(block: Block, index: Any, items: int) -> Item:
-    """An item of the warp; where there are fewer than four the last one again."""
+    """An item of the warp; if there are fewer than four, the last one again."""
     plan = block.plan
     place = T.min(index, items - 1) if items % LANES and plan.output != SUMS else index
     pixel = place // plan.warp_words
@@ -108,7 +108,8 @@ def _item(block: Block, index: Any, items: int) -> Item:
 
 
 def _varying(block: Block, item: Item, k: Any) -> Any:
-    """What varies with the pixel, of channel 8 t + k of an item, the common divisor taken out; modulo 2^32."""
+    """The part of a sum that varies with the pixel, for channel 8 t + k of an item, divided by the common divisor;
+    modulo 2^32."""
     plan, column, e = block.plan, item.word * LANES + k // 2, k % 2
     total: Any = None
     for index, factor in enumerate(plan.factors):
@@ -141,7 +142,7 @@ def _bits(block: Block, turn: Any, items: int) -> None:
 
 
 def _reader(block: Block, four: list[Item]) -> Callable[[int, int, Any], Any]:
-    """What channel 8 t + k of an item is compared with: from registers, or one by one where these would be too many."""
+    """The thresholds for channel 8 t + k of an item: from registers, or loaded one by one if there are too many."""
     plan = block.plan
     alike = plan.classes == (1, 1) and plan.warp_words == 1
     firsts = [_first_entry(block, item) for item in (four[:1] if alike else four)]
@@ -195,7 +196,7 @@ def _store_words(block: Block, turn: Any, items: int, planes: list[Any]) -> None
 
 
 def _there(block: Block, p: Any, q: Any, image: Any) -> Any:
-    """Whether an image exists, or only fills up the last group; True where all do."""
+    """Whether an image exists or is padding of the last group; True if all exist."""
     true, view = block.plan.workload, block.plan.view
     if true.n % BATCH_GROUP == 0:
         return True
@@ -232,7 +233,7 @@ def _store_sums(block: Block, item: Item) -> None:
 
 
 def _fill_channels(block: Block) -> None:
-    """The last block of channels also writes zeros for those that no block computes."""
+    """The last block of channels also writes zeros for channels that no block computes."""
     plan = block.plan
     sums = plan.output == SUMS
     each = plan.missing_sums if sums else plan.missing_words * plan.output_planes

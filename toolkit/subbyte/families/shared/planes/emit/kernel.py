@@ -1,4 +1,4 @@
-"""The kernel: stages of operands go round in a pipeline, warps multiply fragments, and keep all counts in registers."""
+"""The kernel: a pipeline of operand stages; warps multiply fragments and keep all counts in registers."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Multiply = Callable[[Block, Staged | Direct], None]
 
 
 def plane_kernel(plan: PlanePlan, multiply: Multiply, ones_of: Callable[[Block, Any], Any]) -> Any:
-    """The TIRx function of a plan whose fragments ``multiply`` multiplies; ``ones_of`` is what the activations' bits
-    alone contribute to a pixel."""
+    """The TIRx function of a plan whose fragments ``multiply`` multiplies; ``ones_of`` is the activation bits'
+    own contribution to a pixel."""
 
     def body(plan: PlanePlan, activations: Any, output: Any, parameters: Any, weights: Any) -> None:
         block = coordinates(plan, ones_of, (activations, weights, parameters, output))
@@ -39,7 +39,7 @@ def _direct(block: Block, multiply: Multiply) -> None:
 
 
 def _staged(block: Block, multiply: Multiply) -> None:
-    """While one stage is multiplied, the next ``stages - 1`` are on their way."""
+    """While one stage is multiplied, the next ``stages - 1`` are in flight."""
     stages, iterations = block.plan.stages, block.plan.iterations
     ahead = stages - 1
     if iterations == 1 or not ahead:
@@ -57,7 +57,7 @@ def _staged(block: Block, multiply: Multiply) -> None:
 
 
 def _one_by_one(block: Block, multiply: Multiply) -> None:
-    """One buffer: a stage is loaded when all warps have multiplied the one before it."""
+    """A single buffer: a stage is loaded when all warps have multiplied the one before it."""
     with loop("k", block.plan.iterations, T.serial) as k:
         if block.plan.iterations > 1:
             with when(k > 0):

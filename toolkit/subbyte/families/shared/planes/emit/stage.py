@@ -1,4 +1,4 @@
-"""Where fragments come from: stages in shared memory, or global memory itself."""
+"""The source of fragments: stages in shared memory, or global memory directly."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Staged:
         return self.base + slot * plan.slot_words + (part[0] * plan.planes + part[1]) * BATCH_GROUP * IMAGE_WORDS
 
     def weights(self, into: Any, at: Any, place: Any, offset: Any) -> None:
-        """Four words of the weights: ``place`` in the stage's (:meth:`PlanePlan.weight_place`)."""
+        """Four words of the weights at ``place`` in the stage (:meth:`PlanePlan.weight_place`)."""
         first = self.base + self.block.plan.activation_words + place + offset
         with loop("v", GROUP_TILES, T.vectorized) as v:
             T.buffer_store(into, self.block.shared[first + v], [at + v])
@@ -53,7 +53,7 @@ class Direct:
         self.row, self.chunk = block.plan.step(iteration)
 
     def activation(self, into: Any, at: Any, pixel: Any, tap: tuple[Any, Any], part: tuple[Any, Any]) -> None:
-        """A lane's word of a fragment, or what lies beyond the border."""
+        """A lane's word of a fragment, or padding outside the image."""
         lane = self.block.lane
         source, inside, channels = self._place(pixel, tap, part, lane // IMAGE_WORDS)
         with T.If(inside):
@@ -101,7 +101,7 @@ def load_stage(block: Block, buffer: Any, iteration: Any) -> None:
 
 
 def _activation(block: Block, base: Any, kernel_row: Any, chunk: Any, index: Any) -> None:
-    """Copy 16 bytes, the 128 channels of an image in a plane, or write what lies beyond the border."""
+    """Copy 16 bytes, the 128 channels of an image in a plane, or write padding outside the image."""
     plan, w = block.plan, block.plan.view
     image, part = index % BATCH_GROUP, index // BATCH_GROUP
     plane, part = part % plan.planes, part // plan.planes
@@ -125,7 +125,7 @@ def _activation(block: Block, base: Any, kernel_row: Any, chunk: Any, index: Any
 
 
 def _copy16(block: Block, target: Any, buffer: Any, source: Any, valid: Any = None) -> None:
-    """Copy four words to shared memory; of ``valid`` bytes only, the others become 0."""
+    """Copy four words to shared memory; only ``valid`` bytes are read, the others become 0."""
     if block.plan.arch.async_copy:
         operands = [block.shared.ptr_to([target]), buffer.ptr_to([source]), 16]
         T.evaluate(T.ptx["cp.async.cg.shared.global"](*operands, *([] if valid is None else [valid])))

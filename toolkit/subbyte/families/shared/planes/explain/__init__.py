@@ -1,5 +1,5 @@
-"""What can be shown of kernels on fragments of bit planes: the records of their topics are in the modules of this
-folder."""
+"""What can be shown of kernels on fragments of bit planes: the modules of this folder make the records of their
+topics."""
 
 from subbyte.families.shared.bit_tiling import BitTiling
 from subbyte.families.shared.planes.explain.composition import FragmentComposition, fragment_composition

@@ -1,4 +1,4 @@
-"""What records of such kernels are made of: plans that can be built."""
+"""A check for the records of such kernels: their plans must be buildable."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from subbyte.families.shared.planes.plan import PlanePlan
 
 
 def require_built(plan: PlanePlan) -> None:
-    """Raises InvalidInput with the reason for a plan that is refused."""
+    """Raises InvalidInput with the reason for a plan that is rejected."""
     if reason := family_of(plan.config).check(plan):
         raise InvalidInput(f"{plan.workload.label} with {plan.config.key} on {plan.arch.name} is refused: {reason}")

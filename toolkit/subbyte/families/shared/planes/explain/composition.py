@@ -1,9 +1,9 @@
-"""Where a lane of a kernel on fragments of bit planes has the counts of an output, and what they add up to.
+"""Where a lane of a kernel on fragments of bit planes holds the counts of an output, and how they are added up.
 
 A warp multiplies fragments of 8 images x 128 channels of a plane by fragments of 8 output channels. Lane ``4 i + t``
 gets image i and, of every 32 output channels, those from 8 t to 8 t + 7, in every pair of planes: it combines them in
-registers. Pairs whose counts are multiplied alike share a register; with ``combine=shared`` (bmma) a warp has one pair
-of planes, and the warps add up in shared memory, as APNN-TC does (arXiv 2106.12169). Counts are of the first block.
+registers. Pairs with the same factor share a register; with ``combine=shared`` (bmma) a warp has one pair of planes,
+and the warps add up in shared memory, as APNN-TC does (arXiv 2106.12169). Counts are those of the first block.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from subbyte.workload.operand import BLOCK_BITS
 from subbyte.workload.precision import SUMS
 
 LANE_CHANNELS = 8
-"""Of a lane in a word of 32."""
+"""Channels of a lane in a word of 32."""
 ONES = -1
-"""In the place of a plane of the weights: the activations' own bits are counted."""
+"""Stands for a plane of the weights when the activations' own bits are counted."""
 
 
 @dataclass(frozen=True)
 class PairCount:
-    """The count of a plane of the weights (-1: none, the activations' own bits) and one of the activations.
+    """The count for a plane of the weights (-1: none, the activations' own bits) and one of the activations.
 
-    ``split``: which of the warps that compute the same outputs has it; ``register`` of its counts, or of those of ones;
-    ``factor`` is what it is multiplied by.
+    ``split``: which of the warps that compute the same outputs holds it; ``register``: its index among the counts, or
+    among those of ones; ``factor``: its factor in the sum.
     """
 
     split: int
@@ -48,7 +48,7 @@ class PairCount:
 
 @dataclass(frozen=True)
 class FragmentOutput:
-    """An output channel of the block, the ``lane`` of its warp that has it, and its sum:
+    """An output channel of the block, the ``lane`` of its warp that holds it, and its sum:
     ``scale * total = sum of factor * count + constant``."""
 
     channel: int
@@ -62,9 +62,9 @@ class FragmentOutput:
 class FragmentComposition(InfoRecord):
     """The outputs of one pixel of a kernel's first block: 32 output channels of one image.
 
-    ``operation`` is what is counted, ``equal`` that equal bits are, not differing ones. ``pixel`` is of the block's
-    tile, ``warp`` the warp along the pixels that has it, ``at`` the output pixel and ``batch`` the image of the
-    workload. ``splits`` warps compute the same outputs.
+    ``operation`` is the bit product, ``equal`` whether equal bits are counted instead of differing ones. ``pixel`` is
+    its index in the block's tile, ``warp`` the warp along the pixels that holds it, ``at`` the output pixel and
+    ``batch`` the image of the workload. ``splits`` warps compute the same outputs.
     """
 
     workload: ConvWorkload
@@ -85,14 +85,14 @@ class FragmentComposition(InfoRecord):
     outputs: tuple[FragmentOutput, ...]
 
     def title(self) -> str:
-        """Whose outputs."""
+        """The outputs that are shown."""
         return (
             f"{self.workload.label}, {self.config} on {self.arch}: planes in {self.instruction}, image {self.batch}, "
             f"output pixel {self.at}"
         )
 
     def table(self) -> Table:
-        """One row for each count of each output."""
+        """One row per count of each output."""
         rows = (
             (one.channel, one.lane, term.split, "ones" if term.weight_plane == ONES else term.weight_plane, term.plane,
              term.register, term.count, term.factor)
@@ -125,8 +125,8 @@ def fragment_composition(
     plan: PlanePlan, image: int = 0, pixel: int = 0, seed: int = 0, x: NDArray[Any] | None = None,
     w: NDArray[Any] | None = None,
 ) -> FragmentComposition:  # fmt: skip
-    """The counts of one pixel of a kernel's first block: of values x [N,H,W,C] and w [K,R,S,C], else of random ones.
-    Raises InvalidInput for a configuration that is refused and a pixel that does not exist."""
+    """The counts of one pixel of a kernel's first block, for values x [N,H,W,C] and w [K,R,S,C], or random ones by
+    default. Raises InvalidInput for a rejected configuration and for a pixel that does not exist."""
     plan = replace(plan, output=SUMS)
     require_built(plan)
     batch, at = _place(plan, image, pixel)
@@ -151,7 +151,7 @@ def fragment_composition(
 
 
 def _place(plan: PlanePlan, image: int, pixel: int) -> tuple[int, tuple[int, int]]:
-    """The image of the workload and the output pixel of a pixel of the first block."""
+    """The workload's image and output pixel for a pixel of the first block."""
     w, (rows, columns) = plan.view, plan.tile
     if image not in range(BATCH_GROUP):
         raise InvalidInput(f"image={image}: a group has images 0 to {BATCH_GROUP - 1}")

@@ -1,4 +1,4 @@
-"""How a kernel on fragments of bit planes cuts the matrix product."""
+"""How a kernel on fragments of bit planes divides the matrix product."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ TILE_CHANNELS = 8
 
 
 def plane_tiling(plan: PlanePlan) -> BitTiling:
-    """The levels of a plan: blocks, stages, warps, products of fragments. Raises InvalidInput with the reason for one
-    that is refused."""
+    """The levels of a plan: blocks, stages, warps, products of fragments. Raises InvalidInput with the reason for a
+    plan that is rejected."""
     plan = replace(plan, output=plan.workload.precision.output.name)
     require_built(plan)
     config, atom = plan.config, plan.atom
@@ -34,5 +34,5 @@ def plane_tiling(plan: PlanePlan) -> BitTiling:
 
 
 def _taps(plan: PlanePlan) -> int:
-    """Taps, times blocks of 128 channels, of a stage."""
+    """Taps, times blocks of 128 channels, per stage."""
     return plan.rows_staged * len(plan.pieces)

@@ -1,1 +1,1 @@
-"""What its text has of its own: weights that come with their places, and the loop over them."""
+"""The parts of its text that the pipeline lacks: weights with their places, and the loop over them."""

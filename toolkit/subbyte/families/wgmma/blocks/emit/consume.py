@@ -1,4 +1,4 @@
-"""The tile iterations of a consumer warpgroup over a list of live blocks: one loop, whatever their kernel rows."""
+"""The tile iterations of a consumer warpgroup over a list of live blocks: one loop for all kernel rows."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, every, loop, registers, when
 
 DISTANCE = (1 << ROW_BIT) - 1
-"""Bits of a place below its kernel row."""
+"""The bits of a place below its kernel row."""
 
 
 @dataclass
 class ListedIteration(Iteration):
-    """One tile iteration: it waits for all its input rows, then goes through the list."""
+    """One tile iteration: it waits for all its input rows, then processes the list."""
 
     def multiply(self) -> None:
         """Emit the loop over the list's bodies."""
@@ -48,8 +48,8 @@ class ListedIteration(Iteration):
                 self._through_list(bodies, at_edge=True)
 
     def _through_list(self, bodies: Any, at_edge: bool) -> None:
-        """The loop over the list's bodies for as many fragment rows as there are; ``at_edge``: some kernel rows of some
-        of them are not in the image."""
+        """The loop over the list's bodies, for every possible number of fragment rows; ``at_edge``: some kernel rows of
+        some fragment rows are outside the image."""
         counts = sorted({(0, count) for _, count in self.block.plan.iterations}, reverse=True)
         first_that_fits(0, self.count, counts, lambda _, rows: self._loop(bodies, rows, at_edge))
 
@@ -68,10 +68,10 @@ class ListedIteration(Iteration):
         return T.min(last, plan.row_range[1]) - self.block.first_staged
 
     def _enter(self, row: int) -> None:
-        """Where a fragment row's input begins, and the places that are in the image: kernel rows from and to."""
+        """Where a fragment row's input starts, and the range of kernel rows that are inside the image."""
         plan, block = self.block.plan, self.block
         staged = (self.row + row) * plan.rows.pixel_step - block.first_staged
-        above = -(-plan.window // plan.stages) * plan.stages  # rows above the image have buffers of their own number
+        above = -(-plan.window // plan.stages) * plan.stages  # rows above the image have separate buffers
         width = plan.knobs.tile_width * plan.cols.pixel_step * plan.column_step
         start = block.buffer(staged + above) * T.uint32(plan.buffer_bytes) + T.cast(block.x * width, "uint32")
         T.buffer_store(self.starts, start >> T.uint32(4), [row])
@@ -82,7 +82,7 @@ class ListedIteration(Iteration):
         T.buffer_store(self.spans, T.cast(end - first, "uint32") << T.uint32(ROW_BIT), [row])
 
     def _pair(self, pair: int, rows: int, at_edge: bool) -> None:
-        """A fragment: two live blocks with so many fragment rows."""
+        """A fragment: two live blocks with this many fragment rows."""
         plan, held = self.block.plan, self.fetch.held
         places = [held[plan.fragment_registers * pair + 4 + half] for half in range(2)]
         found = [[self._descriptor(place, row, at_edge) for row in range(rows)] for place in places]
@@ -96,8 +96,8 @@ class ListedIteration(Iteration):
         op.wgmma_wait(plan.in_flight)
 
     def _descriptor(self, place: Any, row: int, at_edge: bool) -> tuple[Any, Any]:
-        """Both words of the descriptor of what a block multiplies: stage buffers go round, and where its row is not in
-        the image a pixel of zeros stands for all."""
+        """Both words of the descriptor for a block's input: stage buffers wrap around, and if the block's row is
+        outside the image, a single pixel of zeros is used."""
         plan, block = self.block.plan, self.block
         ring = T.uint32(plan.stages * plan.buffer_bytes // 16)
         far = bind("far", self.starts[row] + (place & T.uint32(DISTANCE)))
@@ -116,7 +116,7 @@ class ListedIteration(Iteration):
         wgmma(plan, plan.atom, sums, operand, low, self.started, row, high)
 
     def _let_other_begin_in(self, turn: Any, bodies: Any) -> None:
-        """In the first iteration, about an epilogue further: the other warpgroup may begin."""
+        """In the first iteration, about one epilogue later, let the other warpgroup start."""
         if not self._skewed:
             return
         at = T.min(T.int32(self.block.plan.late_start[2]), bodies - 1)

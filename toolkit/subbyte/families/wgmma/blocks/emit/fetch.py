@@ -1,4 +1,4 @@
-"""Live blocks of a consumer warpgroup: from global memory into registers, with their places."""
+"""Fetching a consumer warpgroup's live blocks from global memory into registers, with their places."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from subbyte.tirx.emit import bind, registers
 
 @dataclass
 class ListedFetch(Fetch):
-    """The same as of dense weights; a tile iteration takes the loop bodies whose kernel rows meet any input row."""
+    """The same as for dense weights; a tile iteration takes the loop bodies whose kernel rows meet an input row."""
 
     head: Any = field(init=False)
-    """Of the warpgroup's tile: its first fragment, and of each kernel row the live blocks before it, and all."""
+    """For the warpgroup's tile: its first fragment, and for each kernel row the live blocks before it, and their
+    total."""
 
     @classmethod
     def begin(cls, block: Block) -> ListedFetch:
-        """Registers and state; ``start`` sets them."""
+        """Allocate registers and state, which ``start`` sets."""
         found = super().begin(block)
         assert isinstance(found, ListedFetch)
         found.head = registers("head", block.plan.tap_rows + 2)
@@ -37,9 +38,9 @@ class ListedFetch(Fetch):
         super().start()
 
     def bodies(self, row: Any, count: Any) -> tuple[Any, Any]:
-        """Of the tile iteration of ``count`` rows from ``row``: its loop bodies in the list, from and to; one at least.
+        """The range of loop bodies in the list for the tile iteration of ``count`` rows from ``row``; at least one.
 
-        Blocks of other kernel rows in the first and the last of them read zeros."""
+        Blocks of other kernel rows in the first and last of them read zeros."""
         plan = self.block.plan
         if not plan.taps_skipped:
             return T.int32(0), self._until(plan.tap_rows)
@@ -53,11 +54,11 @@ class ListedFetch(Fetch):
         return T.min(before, until - 1), until
 
     def _live(self, tap: int) -> Any:
-        """Live blocks of the kernel rows before this one."""
+        """Number of live blocks in the kernel rows before this one."""
         return T.cast(self.head[1 + tap], "int32")
 
     def _until(self, tap: int) -> Any:
-        """Loop bodies that hold them."""
+        """Number of loop bodies that hold them."""
         size = 2 * self.block.plan.unroll
         return T.max((self._live(tap) + (size - 1)) // size, 1)
 

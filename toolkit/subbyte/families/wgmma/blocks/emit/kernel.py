@@ -1,4 +1,4 @@
-"""A block whose consumers go through lists of live blocks: all else is the pipeline's."""
+"""A block whose consumers process lists of live blocks; everything else is the pipeline's."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from subbyte.families.wgmma.pipeline.emit.kernel import pipeline
 
 
 def listed(block: Block) -> None:
-    """Emit everything behind the coordinates."""
+    """Emit everything after the coordinates."""
     pipeline(block, ListedFetch, ListedIteration)

@@ -31,13 +31,13 @@ from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, loop, registers, when
 
 Rows = tuple[int, int, bool]
-"""Fragment rows from and to, and whether the last one is half a row."""
+"""Range of fragment rows, and whether the last one is half a row."""
 NOTHING = (0, 0)
-"""Fragment rows of a kernel row that meets padding alone, where its weights have to be skipped."""
+"""Fragment rows of a kernel row that meets only padding, if its weights have to be skipped."""
 
 
 def consume(block: Block, fetch: Fetch, kind: type[Iteration]) -> None:
-    """All tile iterations of one consumer warpgroup, of a kind."""
+    """All tile iterations of one consumer warpgroup, with iterations of type ``kind``."""
     plan, config = block.plan, block.plan.knobs
     accumulators = registers("acc", plan.accumulators)
     started = registers("started", config.tile_rows * config.tiles_m)
@@ -70,7 +70,7 @@ def consume(block: Block, fetch: Fetch, kind: type[Iteration]) -> None:
 
 @dataclass
 class Iteration(OwnRows):
-    """One tile iteration: its coordinates, and the multiplications that make it up."""
+    """One tile iteration: its coordinates, and its multiplications."""
 
     fetch: Fetch
     accumulators: Any
@@ -111,7 +111,7 @@ class Iteration(OwnRows):
             loop_over("tap_row", taps, tap_row)
 
     def _group(self, group: Any, place: int) -> None:
-        """One channel group where rows are not kept; ``place`` counts those of one loop body."""
+        """One channel group if rows are not kept; ``place`` is its index within a loop body."""
         plan = self.block.plan
         if self._in_order:
             self._enter_group(group)
@@ -151,14 +151,15 @@ class Iteration(OwnRows):
             self.released.up_to(bind("until", until), lambda buffer, _: block.arrive(block.empty(buffer)))
 
     def _release_multiplied(self, tap: Any, group: Any) -> None:
-        """Release the stages before this one, which are multiplied, unless the next tile iteration reads them."""
+        """Release the stages before this one, whose multiplications are done, unless the next tile iteration reads
+        them."""
         rows, groups = self.block.plan.rows, self.block.plan.knobs.channel_groups
         staged = self.row * rows.pixel_step + tap * rows.tap_step - self.block.first_staged
         self._release_up_to(T.min(staged * groups + group, self._next_stage))
 
     def _release_before(self, group: Any) -> None:
-        """Release the stages of the group before this one, whose multiplications have ended: those in flight are of
-        this group. Of a lowered image the pipeline holds few groups: end those of this one and release its stages."""
+        """Release the stages of the group before this one, whose multiplications have ended: those in flight belong to
+        this group. With a lowered image the pipeline holds few groups: finish this group and release its stages."""
         if self.block.plan.lowered:
             op.wgmma_wait(0)
             self._release_group(group)
@@ -167,7 +168,7 @@ class Iteration(OwnRows):
                 self._release_group(group - 1)
 
     def _stage(self, fragment_row: Any, tap: Any, group: Any) -> Any:
-        """Stage that a fragment row reads for a tap."""
+        """The stage that a fragment row reads for a tap."""
         plan, config, block = self.block.plan, self.block.plan.knobs, self.block
         if not plan.keep_rows:
             row = block.y * config.tile_rows + fragment_row if config.consumers_rows > 1 else fragment_row
@@ -187,9 +188,9 @@ class Iteration(OwnRows):
             self._rows(low, high, variants, descriptors, (tap, group, place), None)
 
     def _tap_row_ahead(self, tap: Any, here: Any, ahead: Any) -> None:
-        """One kernel row whose input rows were waited for before; the next one's are, while the last multiplications
-        but one of this row are under way. A warpgroup has no time for it between two rows: a wgmma with operands in
-        registers is issued only when the one before it has begun."""
+        """One kernel row whose input rows were waited for earlier; those of the next one are waited for while all but
+        the last multiplications of this row run. A warpgroup has no time for it between two rows: a wgmma with operands
+        in registers is issued only when the one before it has begun."""
         taps = self.block.plan.tap_rows
 
         def enter_next() -> None:
@@ -236,7 +237,7 @@ class Iteration(OwnRows):
                 whole()
 
     def _rows_of(self, tap: Any) -> tuple[Any, Any]:
-        """From and to: the fragment rows whose input row for this kernel row is in the image."""
+        """Range of fragment rows whose input row for this kernel row is inside the image."""
         low, high = self.block.plan.tap_rows_at(self.row, self.count, tap, most, least)
         return bind("low", T.cast(low, "int32")), bind("high", T.cast(high, "int32"))
 
@@ -246,7 +247,7 @@ class Iteration(OwnRows):
         return list(variants), skipped
 
     def _enter_row(self, tap: Any, group: Any, descriptors: Any) -> None:
-        """Wait for the input rows of a kernel row, if it has any, and point at them."""
+        """Wait for the input rows of a kernel row, if it has any, and set the descriptors to them."""
         plan, block = self.block.plan, self.block
         if not self._in_order:
             low, high = self._rows_of(tap)
@@ -275,7 +276,7 @@ class Iteration(OwnRows):
                 self.released.up_to(until, lambda buffer, _: release_unmultiplied(block, buffer))
             return
         first = stage // block.plan.window * block.plan.window
-        with loop("wait", block.plan.window, T.serial) as i:  # those too that a short iteration only releases
+        with loop("wait", block.plan.window, T.serial) as i:  # including those that a short iteration only releases
             block.wait(block.full(block.buffer(first + i)), block.phase(first + i))
 
     def _steps(
@@ -314,7 +315,8 @@ class Iteration(OwnRows):
             self._release_multiplied(tap_row, group)
 
     def _fragment(self, descriptors: Any, offset: Any, step: int, tap: int, rows: Rows, place: int) -> None:
-        """One weight fragment of every tile of output channels; ``place`` counts loop bodies whose weights are held."""
+        """One weight fragment of every tile of output channels; ``place`` is the index of the loop body whose weights
+        are held."""
         plan, tiles = self.block.plan, self.block.plan.knobs.tiles_m
         number = (place * plan.unroll + step) * plan.tap_cols + tap
         for tile in range(tiles):
@@ -323,8 +325,8 @@ class Iteration(OwnRows):
     def _multiply_fragment(
         self, descriptors: Any, offset: Any, which: tuple[int, int, int], rows: Rows, number: int
     ) -> None:
-        """Unpack the fragment ``which`` (step, tap, tile), fetch another in its place, multiply it with every fragment
-        row."""
+        """Unpack the fragment ``which`` (step, tap, tile), fetch another in its place, and multiply it with every
+        fragment row."""
         plan, (step, tap, tile) = self.block.plan, which
         low, high, narrow = rows
         if low == high:

@@ -14,7 +14,7 @@ from subbyte.tirx.emit import registers, when
 
 
 class Counter:
-    """How many stages this warp has gone past, with the stage buffer and the phase parity of the next one."""
+    """How many stages this warp has passed, with the stage buffer and the phase parity of the next one."""
 
     def __init__(self, block: Block, name: str) -> None:
         self.stages = block.plan.stages
@@ -24,7 +24,7 @@ class Counter:
             T.buffer_store(state, zero, [0])
 
     def up_to(self, end: Any, each: Callable[[Any, Any], None]) -> None:
-        """Go on to ``end``; ``each(buffer, phase)`` is emitted for every stage on the way."""
+        """Advance to ``end``; ``each(buffer, phase)`` is emitted for every stage on the way."""
         with T.While(self.count[0] < end):
             each(self.buffer[0], self.phase[0])
             T.buffer_store(self.count, self.count[0] + 1, [0])
@@ -45,7 +45,7 @@ def least(a: Any, b: Any) -> Any:
 
 
 def first_that_fits(low: Any, high: Any, variants: list[tuple[int, int]], emit: Callable[[int, int], None]) -> None:
-    """The body of the variant (low, high) that holds now; the last one needs no test."""
+    """The body of the variant (low, high) that applies; the last one needs no test."""
     here, *others = variants
     if not others:
         emit(*here)
@@ -79,7 +79,7 @@ def release_unread(block: Block, ready: Counter, released: Counter) -> None:
 
 
 def release_unmultiplied(block: Block, buffer: Any) -> None:
-    """Release a stage that was only waited for. No wgmma stands between, which the warp's lanes reach together: a lane
-    that still waits would find the stage buffer filled anew, and wait for ever."""
+    """Release a stage that was only waited for. There is no wgmma in between, at which the warp's lanes would converge:
+    a lane that still waits would find the stage buffer refilled, and wait forever."""
     op.emit(T.cuda.warp_sync())
     block.arrive(block.empty(buffer))

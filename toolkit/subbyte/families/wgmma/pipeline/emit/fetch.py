@@ -1,4 +1,4 @@
-"""Weights of a consumer warpgroup: from global memory into registers, some fragments before they are multiplied,
+"""A consumer warpgroup's weights: fetched from global memory into registers some fragments before they are multiplied,
 without a pause between tile iterations.
 """
 
@@ -17,21 +17,21 @@ from subbyte.tirx.emit import bind, registers, when
 
 @dataclass
 class Fetch:
-    """Where the weights come from: the fragments on their way, and the position of the next one."""
+    """The source of the weights: the fragments in flight, and the position of the next one."""
 
     block: Block
     held: Any
-    """Registers of the fragments that are on their way."""
+    """Registers of the fragments in flight."""
     cursor: Any
-    """Word of this thread in the next fragment; 64 bits, because a product of 64 bits for each address would be slow
-    beside wgmma."""
+    """This thread's word in the next fragment; 64 bits, because computing a 64-bit product for each address would be
+    slow while wgmma runs."""
     left: Any
     row: Any
     m_iteration: Any
 
     @classmethod
     def begin(cls, block: Block) -> Fetch:
-        """Registers and state; ``start`` sets them."""
+        """Allocate registers and state, which ``start`` sets."""
         names = ("fragments_left", "fetch_row", "fetch_pass")
         state = [registers("cursor", 1, "int64"), *(registers(name, 1, "int32") for name in names)]
         return cls(block, registers("fetched", block.plan.held_words), *state)
@@ -52,7 +52,7 @@ class Fetch:
             self._load(held)
 
     def end_body(self) -> None:
-        """At the end of a loop body: go on. Iterations end there too: they are whole numbers of loop bodies."""
+        """Advance at the end of a loop body. Tile iterations end there too: they are whole numbers of loop bodies."""
         if not self.block.plan.knobs.resident:
             self._step(self.block.plan.ahead)
 
@@ -72,7 +72,7 @@ class Fetch:
         return self.block.weights.ptr_to([word if behind is None else word + behind])
 
     def _step(self, fragments: int) -> None:
-        """Go on by some fragments; at the end of a tile iteration to the first one of the following one."""
+        """Advance by some fragments; at the end of a tile iteration go to the first one of the following iteration."""
         T.buffer_store(self.cursor, self.cursor[0] + T.int64(fragments * self.block.plan.fragment_words), [0])
         T.buffer_store(self.left, self.left[0] - fragments, [0])
         with when(self.left[0] == 0):
@@ -80,7 +80,7 @@ class Fetch:
             self._enter_run()
 
     def _advance(self) -> None:
-        """The tile iteration behind this one; behind the last one the first again, whose fragments nobody waits for."""
+        """The next tile iteration; after the last one the first again, whose fragments nobody waits for."""
         config = self.block.plan.knobs
         step = config.tile_rows * config.consumers_rows
 

@@ -1,4 +1,4 @@
-"""A block whose input rows go round in a pipeline: producers load them, consumers multiply."""
+"""A block with a pipeline of input rows: producers load them, consumers multiply."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import when
 
 SET_UP = 3
-"""Named barriers of a lean start that say that the others are set up: one for each consumer, and one for the producer
-itself."""
+"""First of the named barriers that signal, with a lean start, that the others are initialized: one for each consumer,
+and one for the producer itself."""
 
 
 def pipeline(block: Block, weights: type[Fetch] = Fetch, iteration: type[Iteration] = Iteration) -> None:
-    """Emit everything behind the coordinates; ``weights`` fetches them for tile iterations of a kind."""
+    """Emit everything after the coordinates; ``weights`` fetches them for tile iterations of type ``iteration``."""
     config = block.plan.knobs
     fetch = weights.begin(block)
     lean = bool(config.lean_start)
     if not lean:
-        _first_weights(block, fetch)  # they do not depend on the launch before this one
+        _first_weights(block, fetch)  # they do not depend on the preceding launch
     op.allow_next_launch()
     op.wait_for_previous_launch()
     where = columns(block)
@@ -34,16 +34,16 @@ def pipeline(block: Block, weights: type[Fetch] = Fetch, iteration: type[Iterati
     following = row_registers(block, "next_row") if config.load_ahead == 2 else None
     producer.load_first(block, where, held, following)
     if lean:  # nobody waits for the whole block
-        _first_weights(block, fetch)  # rows have the longer way to go
+        _first_weights(block, fetch)  # rows take longer to arrive
         with when(block.warpgroup < config.consumers):
             zero_padding(block, where)
         _roles(block, fetch, iteration, where, held, following, None)
         return
     block.set_up_barriers()
     if config.cluster_split_k > 1:
-        op.cluster_arrive(release=False)  # says that the block has begun and that its barriers are set up
+        op.cluster_arrive(release=False)  # signals that the block runs and its barriers are initialized
     op.emit(T.cuda.cta_sync())
-    # all this happens while the first rows are on their way
+    # all this happens while the first rows are in flight
     parameters_held = block.load_parameters()
     zero_padding(block, where)
     _roles(block, fetch, iteration, where, held, following, parameters_held)
@@ -51,7 +51,7 @@ def pipeline(block: Block, weights: type[Fetch] = Fetch, iteration: type[Iterati
 
 def _first_weights(block: Block, fetch: Fetch) -> None:
     if block.plan.knobs.holds_rows:
-        return  # as many registers as they stay in, a thread has only later
+        return  # a thread only gets the registers they need later
     with when(block.warpgroup < block.plan.knobs.consumers):
         fetch.start()
 
@@ -71,7 +71,7 @@ def _roles(
                 fetch.start()
             _store_first(block, where, held)
             if config.cluster_split_k > 1:
-                op.cluster_wait()  # far from its arrival and far from the exchange: it costs nothing here
+                op.cluster_wait()  # long after the arrival and long before the exchange: it costs nothing here
             consume(block, fetch, iteration)
         with T.Else():
             if config.lean_start:
@@ -92,7 +92,7 @@ def _roles(
 
 
 def _store_first(block: Block, where: Columns, held: Any) -> None:
-    """Put a consumer's first stage into its buffer. In a lean start the barriers have to be set up only now."""
+    """Store a consumer's first stage into its buffer. With a lean start the barriers are only needed from now on."""
     lean, exists = block.plan.knobs.lean_start, block.warpgroup < block.stage_count
     if block.plan.direct:
         op.copies_wait(0)

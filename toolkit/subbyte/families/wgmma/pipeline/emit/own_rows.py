@@ -15,7 +15,7 @@ from subbyte.tirx.emit import bind, every, loop, when
 
 @dataclass
 class OwnRows(Stagger):
-    """A tile iteration of a consumer warpgroup, as far as it counts the stages that were loaded for it alone."""
+    """A tile iteration of a consumer warpgroup: the part that tracks the stages loaded for it alone."""
 
     row: Any
     ready: Counter
@@ -24,20 +24,20 @@ class OwnRows(Stagger):
 
     @property
     def _in_order(self) -> bool:
-        """Several kernel rows read the stages of a channel group, which are filled and released together, as soon as
-        the next group's multiplications are under way alone: the producer needs the time."""
+        """Whether several kernel rows read the stages of a channel group, which are then filled and released together,
+        as soon as only the next group's multiplications are in flight: the producer needs the time."""
         plan = self.block.plan
         return not plan.keep_rows and not plan.lowered and plan.tap_rows > 1
 
     def _enter_group(self, group: Any) -> None:
-        """Remember the buffer of a channel group's first stage, and wait for all its stages."""
+        """Record the buffer of a channel group's first stage, and wait for all its stages."""
         block = self.block
         T.buffer_store(self.first_buffer, self.ready.buffer[0], [0])
         until = bind("until", self._iteration_stage(group) + block.plan.group_stages)
         self.ready.up_to(until, lambda buffer, phase: block.wait(block.full(buffer), phase))
 
     def _release_lane_by_lane(self, before: bool, where: list[Any]) -> None:
-        """Release the stages of the channel group, or of the one before it: each lane of a warp one of them, because
+        """Release the stages of the channel group, or of the one before it: each lane of a warp releases one, because
         a loop between multiplications would make ptxas serialize them."""
         block, plan = self.block, self.block.plan
         depth, back = T.uint32(plan.stages), T.uint32(plan.stages - plan.group_stages if before else 0)
@@ -54,7 +54,7 @@ class OwnRows(Stagger):
             self.block.arrive(self.block.empty(self.block.buffer(first + stage)))
 
     def _iteration_stage(self, group: Any) -> Any:
-        """First stage of this iteration's channel group, where every tile iteration loads its own rows."""
+        """First stage of this iteration's channel group, if every tile iteration loads its own rows."""
         plan, config = self.block.plan, self.block.plan.knobs
         row_iteration = (
             self.row_iteration if config.consumers_rows > 1 else self.row_iteration + self.block.y
@@ -66,7 +66,7 @@ class OwnRows(Stagger):
         plan, config, block = self.block.plan, self.block.plan.knobs, self.block
         if config.stage_per_iteration:
             begin = self.row - block.y * config.tile_rows if config.consumers_rows > 1 else self.row
-            first = T.max(begin * plan.rows.pixel_step, plan.row_range[0])  # rows above the image are in no stage
+            first = T.max(begin * plan.rows.pixel_step, plan.row_range[0])  # rows above the image have no stage
             row = (self.row + fragment_row) * plan.rows.pixel_step + tap * plan.rows.tap_step - first
             return block.buffer_address(self.first_buffer[0]) + T.cast(row * plan.row_bytes, "uint32")
         row = block.y * config.tile_rows + fragment_row if config.consumers_rows > 1 else fragment_row

@@ -1,8 +1,8 @@
 """Global memory to the pipeline: input rows are read once, unpacked to signed bytes and stored for wgmma.
 
-A stage is one staged row of one channel group. 16 bytes of memory are 32 channels of one image's pixel; ``w << 4`` and
-``w``, masked with 0xF0, are its even and odd channels times 16: the two halves of K. A block of 8 images so becomes
-256 bytes of shared memory, two core matrices of 8 rows by 16 bytes.
+A stage is one staged row of one channel group. 16 bytes of memory are 32 channels of one pixel of one image; ``w << 4``
+and ``w``, masked with 0xF0, are its even and odd channels times 16: the two halves of K. A block of 8 images thus
+becomes 256 bytes of shared memory, two core matrices of 8 rows by 16 bytes.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def load_stage(
     block: Block, where: Columns, held: Any, stage: Any, place: int = 0, first: bool = False,
     copied: Callable[[int, int], Any] | None = None,
 ) -> None:  # fmt: skip
-    """Read a stage into registers, ``place`` the first of them, or by asynchronous copies into shared memory: to the
-    word ``copied(row, load)``; ``first``: a stage that is loaded at the start."""
+    """Read a stage into registers, starting with ``place``, or by asynchronous copies into shared memory, at word
+    ``copied(row, load)``; ``first``: whether the stage is loaded at the start."""
     plan, w = block.plan, block.plan.workload
     staged, group, inside = stage_place(block, stage)
     channel_group, tap_row, tap_col = plan.tap_of(group)
@@ -42,7 +42,7 @@ def load_stage(
     source = bind("source", block.group * (pixels * w.channel_blocks * 32) + origin + image)
     count = where.count
     if plan.knobs.flat_batch:
-        inside = None  # in place of pixels behind the last one that one comes: no condition, and so no local memory
+        inside = None  # pixels after the last one are replaced by it: no condition, and so no local memory
     elif plan.flat and plan.flat_pixels % plan.width_covered:
         count = bind("columns", T.min(T.int32(plan.width_covered), plan.flat_pixels - y * plan.width_covered))
     row_words = plan.rows.unit * plan.input_size[1] * w.channel_blocks * plan.block_words
@@ -69,12 +69,12 @@ def load_stage(
             pointer = block.activations.ptr_to([here[0] + more + words])
         else:
             pointer = block.activations.ptr_to([source + offset + rows[row] * row_words if row else source + offset])
-        filled = copied is not None and plan.pads_with_code  # a copy fills with zeros alone
+        filled = copied is not None and plan.pads_with_code  # a copy can only fill with zeros
         conditions = [] if inside is None or (copied is not None and not filled) else [inside]
         if plan.lowered:
             x = x0 + column * plan.cols.unit
             conditions += [x >= 0, x < w.w]
-        ragged = plan.direct and count is not where.count  # pixels behind the last one are zeros, which nobody stores
+        ragged = plan.direct and count is not where.count  # pixels after the last one are zeros, which are not stored
         limit = where.count if ragged else count
         if not exact(block, load, limit):
             conditions.append(column < (loaded(plan) if limit is None else limit))
@@ -100,7 +100,7 @@ def load_stage(
 
 
 def strided_pixel(plan: WgmmaPlan, output: Any) -> Any:
-    """Input pixel that a 1 x 1 kernel with a stride reads for an output pixel, both counted through all rows."""
+    """The input pixel that a strided 1 x 1 kernel reads for an output pixel, both counted over all rows."""
     w = plan.workload
     factor, shift = plan.row_division
     row = T.cast((T.cast(output, "uint32") * T.uint32(factor)) >> T.uint32(shift), "int32") if factor else output // w.q
@@ -108,8 +108,8 @@ def strided_pixel(plan: WgmmaPlan, output: Any) -> Any:
 
 
 def store_stage(block: Block, where: Columns, held: Any, stage: Any, arrive: bool = True, copied: Any = None) -> None:
-    """Unpack a stage from registers, or from the thread's places from word ``copied`` on, into its buffer, and say that
-    it is full."""
+    """Unpack a stage from registers, or from the thread's places starting at word ``copied``, into its buffer, and
+    signal that it is full."""
     buffer = bind("slot", block.buffer(stage))
     for row in range(block.plan.stage_rows):
         unpack_stage(block, where, held, buffer, row=row, copied=copied)
@@ -117,7 +117,7 @@ def store_stage(block: Block, where: Columns, held: Any, stage: Any, arrive: boo
 
 
 def hand_over(block: Block, buffer: Any, arrive: bool = True) -> None:
-    """What this warp has put into a stage buffer is there for wgmma: say so."""
+    """Make what this warp has stored into a stage buffer visible to wgmma, and signal it."""
     op.async_fence()
     op.emit(T.cuda.warp_sync())
     if arrive:
@@ -127,8 +127,8 @@ def hand_over(block: Block, buffer: Any, arrive: bool = True) -> None:
 def unpack_stage(
     block: Block, where: Columns, held: Any, buffer: Any, place: int = 0, row: int = 0, copied: Any = None
 ) -> None:
-    """Unpack a row of a stage from registers, ``place`` the stage's first, into a stage buffer; those on their way in
-    shared memory are read back some at a time."""
+    """Unpack a row of a stage from registers, starting with the stage's ``place``, into a stage buffer; rows in flight
+    in shared memory are read back a few loads at a time."""
     plan = block.plan
     image = block.member % 8
     low, high = image * PIECE, image * PIECE + 8 * PIECE
@@ -162,7 +162,7 @@ def unpack_stage(
 
 
 def in_order(even: list[Any], odd: list[Any]) -> tuple[list[Any], list[Any]]:
-    """The even and the odd channels of words as the first four channels of each, and its last four: of four
+    """Reorder the even and odd channels of words into the first four channels of each word, and its last four: of four
     neighbouring bytes a 2:4 instruction takes two, and weights are 2:4 in neighbouring channels."""
     ordered = []
     for selector in (0x5140, 0x7362):
@@ -174,7 +174,7 @@ def in_order(even: list[Any], odd: list[Any]) -> tuple[list[Any], list[Any]]:
 
 
 def load_first(block: Block, where: Columns, held: Any, following: Any) -> None:
-    """Read the first stages: one by every warpgroup, and another one by every producer, unless it is late."""
+    """Read the first stages: one by every warpgroup, and another one by every producer, unless it starts late."""
     consumers, late = block.plan.knobs.consumers, block.plan.knobs.producer_late
     copying = block.plan.knobs.copies_ahead
     only = [block.warpgroup < consumers] if late or copying else []
@@ -183,7 +183,7 @@ def load_first(block: Block, where: Columns, held: Any, following: Any) -> None:
         load_stage(block, where, held, block.warpgroup, first=True, copied=into)
     if copying:
         if block.plan.direct:
-            op.copies_commit()  # of the consumers' stages, which they wait for
+            op.copies_commit()  # for the consumers' stages, which they wait for
         with when(block.warpgroup == consumers), loop("ahead", copying, T.serial) as ahead:
             _copy_ahead(block, where, consumers + ahead, ahead)
     if not late and not block.plan.knobs.lean_start:
@@ -191,7 +191,7 @@ def load_first(block: Block, where: Columns, held: Any, following: Any) -> None:
 
 
 def load_second(block: Block, where: Columns, following: Any) -> None:
-    """Read the second of every producer's first stages, where it has two in flight."""
+    """Read the second of every producer's first stages, if it has two in flight."""
     consumers, producers = block.plan.knobs.consumers, block.plan.knobs.producers
     if following is None:
         return
@@ -204,19 +204,19 @@ def load_second(block: Block, where: Columns, following: Any) -> None:
 
 
 def _copied(block: Block, slot: Any) -> Any:
-    """First word of a thread's places in shared memory for one of the stages on their way."""
+    """First word of a thread's places in shared memory for one of the stages in flight."""
     plan = block.plan
     stage_words = plan.copied_bytes // plan.knobs.copies_ahead // 4
     return bind("copied", plan.copied_base // 4 + slot * stage_words + block.member * 4)
 
 
 def _into_place(plan: WgmmaPlan, first: Any) -> Callable[[int, int], Any]:
-    """Of a thread's places from the word ``first`` on: one for each load."""
+    """Word index in a thread's places from ``first`` on: one place per load."""
     return lambda row, load: first + (row * plan.row_copies + load) * (COPY_BYTES // 4)
 
 
 def _into_stage(block: Block, where: Columns, stage: Any) -> Callable[[int, int], Any]:
-    """Of a stage buffer: what comes from memory lies there as an instruction reads it."""
+    """Word index in a stage buffer: data from memory already has the layout that an instruction reads."""
     plan, unit = block.plan, block.member // 8
     buffer = T.cast(block.buffer(stage), "int32") * (plan.buffer_bytes // 4)
     first = bind("stage_at", buffer + where.left * (plan.column_step // 4) + block.member % 8 * (PIECE // 4))
@@ -224,7 +224,8 @@ def _into_stage(block: Block, where: Columns, stage: Any) -> Callable[[int, int]
 
 
 def _copy_ahead(block: Block, where: Columns, stage: Any, slot: Any, reused: bool = False) -> None:
-    """Begin to copy a stage, if there is one, as a group of its own; ``reused``: its buffer may have to be released."""
+    """Start copying a stage, if it exists, as a separate group; ``reused``: its buffer may have to be released
+    first."""
     plan = block.plan
     with when(stage < block.stage_count):
         if plan.direct:
@@ -237,7 +238,7 @@ def _copy_ahead(block: Block, where: Columns, stage: Any, slot: Any, reused: boo
 
 
 def _produce_copied(block: Block, where: Columns, held: Any, behind_first: Callable[[], None]) -> None:
-    """A producer whose stages are on their way in shared memory, which each thread reads back what it copied."""
+    """A producer whose stages are in flight in shared memory, where each thread reads back what it copied."""
     consumers, ahead = block.plan.knobs.consumers, block.plan.knobs.copies_ahead
     waits = block.plan.stages <= consumers
     with when(waits or block.stage_count <= consumers):
@@ -256,8 +257,8 @@ def _produce_copied(block: Block, where: Columns, held: Any, behind_first: Calla
 
 
 def produce(block: Block, where: Columns, held: Any, other: Any, behind_first: Callable[[], None]) -> None:
-    """A producer warpgroup: stage after stage, the next ones in flight while one is stored; two take the stages in
-    turns. ``behind_first`` emits what is less urgent than the first stage."""
+    """A producer warpgroup: stage after stage, with the next ones in flight while one is stored; two producers
+    alternate. ``behind_first`` emits what is less urgent than the first stage."""
     if block.plan.knobs.copies_ahead:
         _produce_copied(block, where, held, behind_first)
         return
@@ -287,7 +288,7 @@ def produce(block: Block, where: Columns, held: Any, other: Any, behind_first: C
 
 
 def _load_own(block: Block, where: Columns, held: Any, following: Any) -> None:
-    """The first stages of a late producer, which it loads when those of the consumers have arrived."""
+    """Load the first stages of a late producer, when those of the consumers have arrived."""
     consumers = block.plan.knobs.consumers
     for stage in range(consumers):
         with when(stage < block.stage_count):
@@ -298,7 +299,7 @@ def _load_own(block: Block, where: Columns, held: Any, following: Any) -> None:
 
 
 def stage_place(block: Block, stage: Any) -> tuple[Any, Any, Any]:
-    """Staged row, group of the row's stages, and whether the row is in the image (None: always)."""
+    """Staged row, group of the row's stages, and whether the row is inside the image (None: always)."""
     plan, config = block.plan, block.plan.knobs
     if plan.keep_rows:
         return block.first_staged + stage // config.channel_groups, stage % config.channel_groups, None
@@ -312,14 +313,14 @@ def stage_place(block: Block, stage: Any) -> tuple[Any, Any, Any]:
 
 
 def _iteration_row(block: Block, stage: Any) -> Any:
-    """First output row of the tile iteration that a stage is loaded for, where no rows are kept."""
+    """First output row of the tile iteration for which a stage is loaded, if no rows are kept."""
     plan = block.plan
     row_iteration = stage // (plan.group_stages * plan.groups * plan.knobs.m_iterations)
     return block.first_row + row_iteration * plan.rows_together
 
 
 def _rows(block: Block, stage: Any) -> list[Any]:
-    """What each row of a stage is counted from its first one. Where a stage has fewer than its buffer has room for,
+    """Offset of each row of a stage from its first one. If a stage has fewer rows than its buffer has room for,
     its last one is loaded again: no condition, and so no local memory."""
     plan, low, high = block.plan, *block.plan.row_range
     found: list[Any] = list(range(plan.stage_rows))
@@ -338,7 +339,7 @@ def loaded(plan: WgmmaPlan) -> int:
 
 
 def _offset(plan: WgmmaPlan, block_index: Any, column: Any) -> Any:
-    """Words from the first pixel of a stage to a loaded one, which the groups of images take in turn."""
+    """Words from the first pixel of a stage to a loaded one; the groups of images alternate."""
     w, groups = plan.workload, plan.knobs.image_groups
     group = 0
     if groups > 1:
@@ -347,7 +348,7 @@ def _offset(plan: WgmmaPlan, block_index: Any, column: Any) -> Any:
 
 
 def exact(block: Block, load: int, count: Any) -> bool:
-    """Every thread has a column for this load."""
+    """Whether every thread has a column for this load."""
     plan = block.plan
     if count is not None:
         return False

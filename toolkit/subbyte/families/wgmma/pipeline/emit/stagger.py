@@ -1,4 +1,5 @@
-"""When a consumer warpgroup begins a tile iteration: at once, in turn with the other (ping-pong), or late (skewed)."""
+"""When a consumer warpgroup starts a tile iteration: at once, alternating with the other (ping-pong), or late
+(skewed)."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ PING_PONG, SKEWED = 1, 2
 
 @dataclass
 class Stagger:
-    """A tile iteration of one of two warpgroups, as far as they wait for each other."""
+    """A tile iteration of one of two warpgroups: the part in which they wait for each other."""
 
     block: Block
     iterations: Any
@@ -43,8 +44,8 @@ class Stagger:
         return (block.end_row - first + (2 * config.tile_rows - 1)) // (2 * config.tile_rows)
 
     def wait_for_other(self) -> None:
-        """Begin an iteration only when the other warpgroup is well into its own, so that epilogues do not coincide; or
-        only the first one, by about an epilogue."""
+        """Start an iteration only when the other warpgroup is well into its own, so that epilogues do not coincide; or
+        delay only the first one, by about an epilogue."""
         if self._skewed:
             first = [self.block.warpgroup == 1, *self._first_iteration]
             with when(every(first)):
@@ -65,7 +66,7 @@ class Stagger:
         return [self.row_iteration == 0, *([self.m_iteration == 0] if self.block.plan.knobs.m_iterations > 1 else [])]
 
     def let_other_begin(self, tap: Any, group: Any, body: Any) -> None:
-        """In the first iteration, behind the loop body that takes it about an epilogue further: the other may begin."""
+        """In the first iteration, after the loop body at which it is about an epilogue ahead: let the other start."""
         if not self._skewed:
             return
         conditions = [self.block.warpgroup == 0, *self._first_iteration]
@@ -79,7 +80,7 @@ class Stagger:
             op.named_barrier(2, 256, wait=False)
 
     def let_other_start(self, index: Any, at: int) -> None:
-        """In the middle of an iteration: the other warpgroup may begin its next one, if it has one."""
+        """In the middle of an iteration: let the other warpgroup start its next one, if it has one."""
         config = self.block.plan.knobs
         if not self._ping_pong:
             return

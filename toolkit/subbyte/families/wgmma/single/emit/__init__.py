@@ -1,1 +1,1 @@
-"""Its text, written in TVM TIRx."""
+"""The kernel's text, written in TVM TIRx."""

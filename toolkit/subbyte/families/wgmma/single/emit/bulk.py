@@ -1,9 +1,9 @@
-"""Weights of a block that makes a single tile iteration, by bulk copies into shared memory.
+"""Bulk copies of the weights of a block with a single tile iteration into shared memory.
 
 One thread issues all of them, a loop body's worth (a chunk) at a time, and a barrier counts the bytes of each chunk.
-No thread waits for a word of them but the one that multiplies: a load into a register would be waited for by the
-thread's next fence. The blocks of a cluster that need the same weights copy a share each and send it to all of them
-(PTX ISA, cp.async.bulk with .multicast::cluster), so that the L2 is read once.
+Only the thread that multiplies a word waits for it; a load into a register would be waited for at the thread's next
+fence. The blocks of a cluster that need the same weights each copy a share and multicast it to all of them (PTX ISA,
+cp.async.bulk with .multicast::cluster), so that the L2 is read once.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from subbyte.tirx.emit import bind, loop, registers, when
 
 @dataclass
 class Bulk:
-    """The consumers' weights: ``held`` are the registers of a loop body's fragments, ``start`` is where a chunk's lie
-    in shared memory."""
+    """The consumers' weights: ``held`` are the registers of a loop body's fragments, ``start`` is where a chunk's
+    fragments start in shared memory."""
 
     block: Block
     held: Any
@@ -32,11 +32,11 @@ class Bulk:
 
     @classmethod
     def begin(cls, block: Block) -> Bulk:
-        """Registers."""
+        """Allocate registers."""
         return cls(block, registers("fetched", 4 * block.plan.held_fragments))
 
     def read_first(self) -> None:
-        """Read the first fragments, those that are read ahead."""
+        """Read the first fragments, which are read ahead."""
         ahead = self.block.plan.knobs.weights_ahead
         if ahead:
             self._read(self._await(T.uint32(0)), range(ahead))
@@ -51,8 +51,8 @@ class Bulk:
             self.start = self._start(self.chunk)
 
     def end_fragment(self, fragment: int) -> None:
-        """A fragment of the loop body is unpacked: read one ahead, perhaps of the next loop body; behind the last one
-        some of the last one again, which nobody uses."""
+        """A fragment of the loop body is unpacked: read one ahead, possibly of the next loop body; after the last one,
+        reread some of the last one, which is not used."""
         plan, ahead = self.block.plan, self.block.plan.knobs.weights_ahead
         if not ahead:
             return
@@ -63,7 +63,7 @@ class Bulk:
         self._read(self.start, [following % plan.ahead])
 
     def _await(self, chunk: Any) -> Any:
-        """Wait for a chunk; where its fragments begin."""
+        """Wait for a chunk; returns where its fragments begin."""
         self.block.wait(self.block.weight_barrier(chunk), T.uint32(0))
         return self._start(chunk)
 
@@ -78,7 +78,7 @@ class Bulk:
 
 
 def issue(block: Block, first: int, end: int) -> None:
-    """One thread begins to copy this block's share of the chunks ``first`` to ``end``."""
+    """One thread starts copying this block's share of the chunks ``first`` to ``end``."""
     plan, config = block.plan, block.plan.knobs
     whole = plan.ahead * FRAGMENT_BYTES
     share = whole // plan.multicast_blocks

@@ -1,9 +1,9 @@
 """A block that makes a single tile iteration and gets its weights by bulk copies (``multicast``).
 
-What counts here is how few instructions stand before the first multiplication: a warp that has its scheduler nearly to
-itself takes four cycles for each. Nothing goes round: input row ``p`` of the block has stage buffer ``p``, a row
-outside the image is loaded as zeros, and every barrier is waited for once. The warps that load the first row do that
-and nothing else before; barriers are set up by others.
+What matters here is the number of instructions before the first multiplication: a warp that has its scheduler nearly to
+itself takes four cycles for each. No buffer is reused: input row ``p`` of the block has stage buffer ``p``, a row
+outside the image is loaded as zeros, and every barrier is waited for once. The warps that load the first row do only
+that before it is stored; other warps initialize barriers.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from subbyte.tirx import instructions as op
 from subbyte.tirx.emit import bind, every, registers, when
 
 WINDOW = 0x3FFFF
-"""The bits of a shared-memory address that a descriptor holds; above them stands the block's rank in its cluster."""
+"""The bits of a shared-memory address that a descriptor holds; higher bits contain the block's rank in its cluster."""
 SET_UP = 4
-"""The first of the named barriers that say that mbarriers are set up: one for each consumer (with ``early_start`` this
-one for all of them), then the producer's and that of the first rows (``early_start``)."""
+"""The first of the named barriers that signal that mbarriers are initialized: one for each consumer (with
+``early_start`` one for all of them), then the producer's and that of the first rows (``early_start``)."""
 
 
 def single(block: Block) -> None:
-    """Emit everything behind the coordinates."""
+    """Emit everything after the coordinates."""
     plan, config = block.plan, block.plan.knobs
     where = columns(block)
     held = row_registers(block, "row_words")
@@ -69,9 +69,9 @@ def single(block: Block) -> None:
 
 
 def _meet_early(block: Block, where: Columns, held: Any, weights: Bulk, first: Any) -> None:
-    """Store the consumers' rows, and meet behind them at one barrier of all warps that do: quicker than one that counts
-    in shared memory. That barriers are set up is waited for before, while the rows are on their way, and the first
-    weights are read while the others store."""
+    """Store the consumers' rows, then meet at one barrier of all warps that do so, which is quicker than one that
+    counts in shared memory. The wait for initialized barriers comes earlier, while the rows are in flight, and the
+    first weights are read while the others store."""
     plan, consumers = block.plan, block.plan.knobs.consumers
     storing = consumers + (plan.first_copies < plan.copies)
     op.named_barrier(SET_UP, 128 * (consumers + 1), wait=True)
@@ -93,8 +93,8 @@ def _wait_for_launch(block: Block) -> None:
 
 
 def _produce(block: Block, where: Columns, held: Any) -> None:
-    """Set up barriers, issue the copies of weights, and load all rows but the consumers' first ones; perhaps a share
-    of the first row, too."""
+    """Initialize barriers, issue the copies of weights, and load all rows except the consumers' first ones; possibly a
+    share of the first row, too."""
     plan, config = block.plan, block.plan.knobs
     chunks, consumers = plan.weight_chunks, config.consumers
     share, rest = None, range(plan.first_copies, plan.copies)
@@ -132,7 +132,7 @@ def _produce(block: Block, where: Columns, held: Any) -> None:
 
 
 def _say_set_up(block: Block) -> None:
-    """Tell the consumers that barriers are set up."""
+    """Signal to the consumers that barriers are initialized."""
     consumers = block.plan.knobs.consumers
     if block.plan.knobs.early_start:
         op.named_barrier(SET_UP, 128 * (consumers + 1), wait=False)
@@ -152,14 +152,14 @@ def _own_parameters(block: Block) -> Any:
     late, parameters = bool(plan.knobs.late_parameters), plan.kept_rows - bool(plan.zero_point)
     for row in range(parameters):
         op.load8(own, 2 * row, block.parameters.ptr_to([row * padded + channel]), late)
-    if plan.zero_point:  # what it adds stands behind the weights
+    if plan.zero_point:  # its contribution follows the weights
         op.load8(own, 2 * parameters, block.weights.ptr_to([plan.weight_words + channel]), late)
     return own
 
 
 def _begun_sums(block: Block, own: Any) -> Any:
-    """Sums that begin with what the epilogue would add to them, while the first row is on its way; None where they
-    begin with nothing."""
+    """Sums that start from what the epilogue would add to them, computed while the first row is in flight; None if they
+    start from zero."""
     plan = block.plan
     if not plan.sums_begun:
         return None
@@ -172,8 +172,8 @@ def _begun_sums(block: Block, own: Any) -> Any:
 
 
 def _load_row(block: Block, where: Columns, held: Any, stage: Any, loads: range | None = None) -> None:
-    """Read a row, or some of a thread's loads of it, into registers, zeros for one outside the image. One address for
-    all of them: the others differ from it by constants."""
+    """Read a row, or some of a thread's loads of it, into registers; zeros for a row outside the image. One address
+    serves all of them: the others differ from it by constants."""
     plan, w = block.plan, block.plan.workload
     staged = bind("staged", block.first_row * plan.rows.pixel_step + stage)
     low, high = plan.row_range
@@ -199,7 +199,8 @@ def _load_row(block: Block, where: Columns, held: Any, stage: Any, loads: range 
 
 
 def _store_row(block: Block, where: Columns, held: Any, buffer: Any, loads: range | None = None) -> None:
-    """Unpack a row, or what some loads returned, from registers into its stage buffer, visible to wgmma."""
+    """Unpack a row, or the results of some loads, from registers into its stage buffer, and make it visible to
+    wgmma."""
     plan = block.plan
     channel, column = plan.copy_place(0, block.member // 8)
     if plan.bytes_in:
@@ -221,7 +222,7 @@ def _store_row(block: Block, where: Columns, held: Any, buffer: Any, loads: rang
 
 
 def _column_exists(block: Block, where: Columns, load: int, column: Any) -> list[Any]:
-    """The condition of a load, where not every thread of every block has one."""
+    """The condition of a load, if not every thread of every block has one."""
     plan = block.plan
     if plan.copy_place(load, 15)[1] < plan.least_columns:
         return []
@@ -260,8 +261,9 @@ def _multiply(block: Block, weights: Bulk, begun: Any) -> Any:
 
 
 def _wait_for_rows(block: Block, first: Any) -> None:
-    """Wait for the input rows of a kernel row: its first one, and those of the other fragment rows; of what an earlier
-    kernel row waited for, too. For the consumers' own rows they have waited at another barrier (``early_start``)."""
+    """Wait for the input rows of a kernel row: its first one, and those of the other fragment rows, including those
+    that an earlier kernel row waited for. The consumers' own rows were waited for at another barrier
+    (``early_start``)."""
     plan = block.plan
     for row in range(plan.knobs.tile_rows):
         stage = T.cast(first + row * plan.rows.pixel_step, "uint32")
