@@ -1,14 +1,15 @@
 """Twelve layers that nobody tuned for: drawn by a seed that was published before the model was trained.
 
     python benchmarks/network heldout
-    python benchmarks/network heldout --judge SEARCHES.json
+    python benchmarks/network heldout --judge RECORD.json
 
 How a layer is drawn. Height and width 7 to 224, input and output channels 16 to 1,024 in multiples of 8, images 1 to
 300: logarithmically even, each by itself. Kernel 1x1 to 7x7, stride 1 or 2: even. Padding: none, or half the kernel
 (rounded down): even. Drawn again: more than 10^12 multiply-adds; a kernel larger than the input.
 
-How it is judged, with an empty store: ``subbyte.compile`` without a record on an H200, against a search of 300 trials
-of the same layer, both measured again in interleaved rounds. At most 5 % slower in the mean and 15 % at worst. On these
+How it is judged, with an empty store: ``subbyte.compile`` without a record, against a search of 300 trials of the same
+layer, both measured again in turns (``tune``, ``sample --taken --searched``, ``times``). A kernel that is faster than
+all that the search found counts as fast as that. At most 5 % slower in the mean and 15 % at worst. On these
 layers, and the 3x3 stages of ResNet-50 at batches 1 to 64, no kernel is slower than the same layer at a larger batch.
 The layers, their variants (the same at other batches) and their searches enter neither shipped nor training data:
 ``train`` refuses them. The same holds for the twelve of the seed before: the form of the search was chosen while their
@@ -20,7 +21,7 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -48,7 +49,7 @@ BATCHES = (1, 2, 4, 8, 16, 24, 32, 40, 48, 56, 64)
 @answering
 def main(arguments: Sequence[str]) -> int:
     parser = parser_of("network heldout", __doc__)
-    parser.add_argument("--judge", type=Path, help="JSON: spec -> microseconds of `chosen` and of `searched`")
+    parser.add_argument("--judge", type=Path, help="a record of `times`; of each layer what compile takes comes first")
     args = parser.parse_args(arguments)
     for workload in drawn():
         print(f"{workload.spec:34} {workload.macs / 1e9:9.2f} GMAC")
@@ -104,16 +105,22 @@ def _folds() -> frozenset[tuple[object, ...]]:
 
 def judged(path: Path) -> int:
     """Say how much slower the chosen kernels are than the searched ones; 0 where that is within the limits."""
+    times: dict[str, dict[str, list[float]]] = {}
     try:
-        times: Mapping[str, Mapping[str, float]] = json.loads(path.read_text(encoding="utf-8"))
-        slower = {spec: one["chosen"] / one["searched"] - 1.0 for spec, one in times.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError) as error:
-        raise BrokenRecord(f"--judge {path}: no times by layer ({error!r})") from None
-    missing = [one.spec for one in drawn() if one.spec not in slower]
+        for one in json.loads(path.read_text(encoding="utf-8"))["kernels"]:
+            timed = times.setdefault(one["cell"], {}).setdefault(one["config"], [])
+            timed += [float(one["microseconds"])] if "microseconds" in one else []
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BrokenRecord(f"--judge {path}: no record of `times` ({error!r})") from None
+    missing = [one.spec for one in drawn() if not any(times.get(one.spec, {"": []}).values())]
     if missing:
         raise InvalidInput(f"--judge {path}: {', '.join(missing)} not there; measure all {COUNT} layers")
-    own = {one.spec: slower[one.spec] for one in drawn()}
-    mean, worst = statistics.mean(own.values()), max(own.values())
+    slower = []
+    for layer in drawn():
+        taken, *_ = medians = [statistics.median(one) if one else math.inf for one in times[layer.spec].values()]
+        slower.append(taken / min(medians) - 1.0)
+        print(f"{layer.spec:34} {taken:8.2f} us {min(medians):8.2f} us {slower[-1]:7.1%}")
+    mean, worst = statistics.mean(slower), max(slower)
     limits = f"limits {MEAN:.0%} and {WORST:.0%}"
     print(f"slower than a search of {TRIALS} trials: {mean:.1%} in the mean, {worst:.1%} at worst ({limits})")
     return 0 if mean <= MEAN and worst <= WORST else 1

@@ -78,15 +78,24 @@ def test_the_layers_are_those_that_were_published():
 
 def test_defaults_are_judged_by_the_mean_and_the_worst(tmp_path, capsys):
     path = tmp_path / "times.json"
+
+    def judged(slower, specs=PUBLISHED):
+        kernels = [{"cell": spec, "config": name, "microseconds": us}
+                   for _ in range(3)
+                   for spec, one in zip(specs, slower, strict=True)
+                   for name, us in (("taken", 10.0 * one), ("searched", 10.0))]  # fmt: skip
+        kernels[0] = {**kernels[0], "microseconds": 900.0}  # a disturbed round: medians count
+        path.write_text(json.dumps({"kernels": kernels}))
+        return heldout.main(["--judge", str(path)])
+
     for slower, code in (([1.02] * 12, 0), ([1.0] * 11 + [1.14], 0), ([1.0] * 11 + [1.16], 1), ([1.06] * 12, 1)):
-        found = {spec: {"chosen": 10.0 * one, "searched": 10.0} for spec, one in zip(PUBLISHED, slower, strict=True)}
-        path.write_text(json.dumps(found))
-        assert heldout.main(["--judge", str(path)]) == code
-    path.write_text(json.dumps({PUBLISHED[0]: {"chosen": 1.0, "searched": 1.0}}))
-    assert heldout.main(["--judge", str(path)]) == 2
+        assert judged(slower) == code
+    assert judged([0.5] * 6 + [1.09] * 6) == 0  # faster than the search counts as equal: 4.5 % in the mean
+    assert judged([0.5] * 5 + [1.09] * 7) == 1
+    assert judged([1.0], PUBLISHED[:1]) == 2
     path.write_text("{")
     assert heldout.main(["--judge", str(path)]) != 0
-    assert "no times by layer" in capsys.readouterr().err
+    assert "no record of `times`" in capsys.readouterr().err
 
 
 def test_a_record_with_a_layer_that_is_held_out_is_refused(record, tmp_path, capsys):
@@ -172,6 +181,12 @@ def test_texts_of_what_compile_takes_are_measured_in_their_order(tmp_path, monke
     assert [one.get("microseconds") for one in found["kernels"]] == [2.5, None]
     assert found["kernels"][1]["kind"] == "build"
     assert [(one["config"], one["microseconds"]) for one in again] == [(lines[0]["config"], 2.5)]
+    monkeypatch.setattr(sample, "top_of", lambda logs, layer: [{"family": "wgmma", "key": lines[1]["config"]}])
+    asked = ["--layers", spec, "--taken", "--searched", str(tmp_path), "--rounds", "2"]
+    assert sample.main([str(out), *asked]) == 0
+    assert [one["config"] for one in times.lines_of(out)] == 2 * [lines[0]["config"], lines[1]["config"]]
+    monkeypatch.setattr(sample, "top_of", lambda logs, layer: [])
+    assert sample.main([str(out), *asked]) == 2
     (tmp_path / "bad.xz").write_bytes(b"not xz")
     with pytest.raises(InvalidInput, match="no texts of kernels"):
         times.lines_of(tmp_path / "bad.xz")
