@@ -41,8 +41,8 @@ PANELS = {
     "laboratory": ("KernelLab('n8h7w7c32k32r3s3p1')", ".widget-dropdown"),
     "tuner": ("LayerTuner()", ".sb-origin-svg"),
     "workbench": ("workbench('resnet50.stage5@8', RECORD)", ".sb-tiling-svg"),
-    "ablation": ("plot(ABLATION)", ".main-svg"),
-    "side by side": ("analysis.side_by_sides()[-1].plot()", ".main-svg"),
+    "ablation": ("plot(ABLATION)", "[aria-hidden] .main-svg"),
+    "side by side": ("analysis.side_by_sides()[-1].plot()", "[aria-hidden] .main-svg"),
 }
 """Views with controls of ipywidgets, which need a kernel, and charts: what shows them, and what is waited for."""
 START = """import os, psutil, subbyte

@@ -8,6 +8,8 @@ fastest, then the next candidates; with ``--drawn`` as many more, drawn from wha
 that the model also learns what is slow and what the compiler refuses. With ``--taken`` the kernel that
 ``subbyte.compile`` hands out stands before them, of two launches both. With ``--searched`` come behind it the three
 fastest that searches of ``tune`` found (LOGS, its folder), and no candidates: what defaults are judged by.
+With ``--every`` (and ``--most``) the candidates are what a long search looks at (``every.py``), the fastest known
+first.
 """
 
 from __future__ import annotations
@@ -15,20 +17,23 @@ from __future__ import annotations
 import json
 import lzma
 import os
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 
+from benchmarks.network.every import everything
 from benchmarks.network.layers import layers_of
 from benchmarks.network.remeasured import top_of
+from benchmarks.network.times import built
 from benchmarks.shared.command import answering, parser_of
 from subbyte.device.arch import arch
 from subbyte.device.joined_text import joined
 from subbyte.errors import InvalidInput, SubbyteError
-from subbyte.families import config_from_key
+from subbyte.families import config_from_key, family_of
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.family import WGMMA
 from subbyte.files import prove_writable, write_file
@@ -52,6 +57,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--taken", action="store_true", help="first the kernel that compile hands out")
     parser.add_argument("--searched", type=Path, help="a folder of tune: the best of its searches, no candidates")
     parser.add_argument("--rounds", type=int, default=1, help="how often the lines of a layer come (default 1)")
+    parser.add_argument("--every", action="store_true", help="with every value of every knob, in place of candidates")
+    parser.add_argument("--build", action="store_true", help="machine code too; what the compiler refuses is left out")
     args = parser.parse_args(arguments)
     prove_writable(args.out)
     layers, most = layers_of(args.layers), 0 if args.searched else args.most
@@ -60,12 +67,20 @@ def main(arguments: Sequence[str]) -> int:
     import subbyte.tirx.lower  # noqa: F401 - loads TVM once; the processes are forked with it
 
     with ProcessPoolExecutor(min(os.cpu_count() or 1, len(layers)), get_context("fork")) as pool:
-        more = repeat(most), repeat(args.drawn), repeat(args.taken), best
-        for layer, own in zip(layers, pool.map(texts, layers, *more), strict=True):
+        more = repeat(most), repeat(args.drawn), repeat(args.taken), best, repeat(args.every)
+        for layer, found in zip(layers, pool.map(texts, layers, *more), strict=True):
+            own = [one for line in found if (one := with_machine_code(line))] if args.build else found
             lines += own * args.rounds
             print(f"{layer.spec}: {len(lines)} texts in all", flush=True)
     write_file(args.out, lzma.compress("".join(f"{line}\n" for line in lines).encode(), preset=3))
     return 0
+
+
+def with_machine_code(line: str) -> str:
+    """A line with its kernel built; empty where the compiler refuses it."""
+    given = json.loads(line)
+    code = built(given)
+    return "" if isinstance(code, str) else json.dumps({**given, "cubin": b64encode(code).decode()})
 
 
 def fastest(logs: Path | None, layer: ConvWorkload) -> list[str]:
@@ -79,7 +94,12 @@ def fastest(logs: Path | None, layer: ConvWorkload) -> list[str]:
 
 
 def texts(
-    layer: ConvWorkload, most: int, drawn: int = 0, taken: bool = False, searched: Sequence[str] = ()
+    layer: ConvWorkload,
+    most: int,
+    drawn: int = 0,
+    taken: bool = False,
+    searched: Sequence[str] = (),
+    every: bool = False,
 ) -> list[str]:
     """The lines of a layer; what cannot be generated gives place to the next."""
     target, found = arch("sm_90a"), list[str]()
@@ -91,21 +111,24 @@ def texts(
         text = cuda_text(WGMMA.plan(layer, config_from_key(key), target))
         found.append(json.dumps({"cell": layer.spec, "config": key, "cuda": text}))
     begun = len(found)
-    order = list(dict.fromkeys(_likeliest(layer))) if most + drawn else []
+    order = list(dict.fromkeys(_likeliest(layer, most + drawn if every else 0))) if most + drawn else []
     rest = order[most:]
     Random(layer.spec).shuffle(rest)
     for config in (*order[:most], *rest):
         if len(found) - begun == most + drawn:
             break
         try:
-            text = cuda_text(WGMMA.plan(layer, config, target))
+            text = cuda_text(family_of(config).plan(layer, config, target))
         except SubbyteError:
             continue
         found.append(json.dumps({"cell": layer.spec, "config": config.key, "cuda": text}))
     return found
 
 
-def _likeliest(layer: ConvWorkload) -> Iterator[Configuration]:
+def _likeliest(layer: ConvWorkload, every: int) -> Iterator[Configuration]:
     target = arch("sm_90a")
     first = best_known(layer, target)[0]
+    if every and first is not None:
+        yield from islice(everything(layer, first, target), 3 * every)  # some are the same, or cannot be generated
+        return
     yield from chain([first] if isinstance(first, WgmmaConfig) else [], WGMMA.candidates(layer, target))

@@ -3,7 +3,7 @@
     python benchmarks/network times TEXTS.jsonl.xz OUT.json [--seconds 100] [--again 6 SECOND.json]
 
 A line of the texts has ``cell`` (a layer's spec), ``config`` (a configuration's key; of two launches both, with the
-images of each) and ``cuda``; the lines of a layer
+images of each) and ``cuda``, perhaps the machine code (``sample --build``); the lines of a layer
 are measured in their order, so that repeated ones give several rounds of turns. Every element of
 every output is compared with a reference that is computed on the GPU; a kernel is timed by graph replay, hot L2. What
 the compiler's report refuses, and what is wrong, is recorded with its reason. With ``--again`` the fastest of a layer
@@ -17,7 +17,8 @@ import json
 import lzma
 import os
 import time
-from collections.abc import Sequence
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -84,9 +85,16 @@ def lines_of(path: Path) -> list[Line]:
     try:
         raw = path.read_bytes()
         lines = (lzma.decompress(raw) if path.suffix == ".xz" else raw).decode().splitlines()
-        return [{name: json.loads(line)[name] for name in ("cell", "config", "cuda")} for line in lines]
+        return [checked_line(json.loads(line)) for line in lines]
     except (OSError, ValueError, KeyError, TypeError, lzma.LZMAError) as error:
         raise InvalidInput(f"{path}: no texts of kernels ({error!r}); `sample` writes them") from None
+
+
+def checked_line(given: Mapping[str, str]) -> Line:
+    """A line's fields; ``cubin`` is the machine code in base64, where it was built before. Raises KeyError."""
+    return {name: given[name] for name in ("cell", "config", "cuda")} | {
+        name: given[name] for name in ("cubin",) if name in given
+    }
 
 
 def plan_of(line: Line) -> Plan:
@@ -100,6 +108,8 @@ def plan_of(line: Line) -> Plan:
 
 def built(line: Line) -> bytes | str:
     """Machine code of a line's text, or why there is none. Of several kernels each is built apart, and then all."""
+    if "cubin" in line:
+        return b64decode(line["cubin"])
     try:
         plan, texts = plan_of(line), separate(line["cuda"])
         if isinstance(plan, SplitPlan):
@@ -130,10 +140,10 @@ def measured(lines: Sequence[Line], end: float, again: int = 0) -> tuple[dict[st
     second: list[dict[str, Any]] = []
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         different = {(line["cell"], line["config"]): line for line in lines}  # a repeated line is built once
+        cases = {cell: pool.submit(prepared, cell, own) for cell, own in cells.items()}  # before hundreds of builds
         builds = {key: pool.submit(built, line) for key, line in different.items()}
         begun: dict[str, tuple[Future[GpuCase], list[Future[bytes | str]]]] = {
-            cell: (pool.submit(prepared, cell, own), [builds[cell, line["config"]] for line in own])
-            for cell, own in cells.items()
+            cell: (cases[cell], [builds[cell, line["config"]] for line in own]) for cell, own in cells.items()
         }
         device = open_device(0)  # behind the fork of the builders
         for cell, (case, cubins) in begun.items():

@@ -3,6 +3,7 @@
 python benchmarks/paper race --workers 16                                              all, minutes to an hour
 python benchmarks/paper race --landscapes resnet50.stage5@8.paper.sm_90a --seeds 10 -o somewhere
 python benchmarks/paper race --participants auto --seeds 50                            one search anew, the others kept
+python benchmarks/paper race --participants auto --seeds 50 --first 31                 seeds 31 to 49, those before kept
 python benchmarks/paper race --landscapes FOLDER/*.json.gz --participants ... -o benchmarks/results/races/foreign
 
 Kernel Tuner's searches run in Kernel Tuner's own simulation mode (`kernel_tuner:` and its name of the search); Optuna's
@@ -53,6 +54,7 @@ def main(arguments: Sequence[str]) -> int:
     add("--participants", nargs="*", default=list(PARTICIPANTS), help="our searches, and those of others")
     add("--trials", type=int, default=200)
     add("--seeds", type=int, default=100)
+    add("--first", type=int, default=0, help="the first seed of a race that goes on: runs of those before stay")
     add("--workers", type=int, default=os.cpu_count() or 2)
     add("--limit", type=float, default=float("inf"), help="begin no further run after so many seconds")
     add("-o", "--output", type=Path, default=RACES, help="folder of the records")
@@ -67,32 +69,34 @@ def write(args: argparse.Namespace) -> int:
     names = args.landscapes or list(shipped())
     begun, ends = time.monotonic(), time.time() + args.limit
     jobs = [(Job(name, who, seed, args.trials, BATCH), ends)
-            for seed in range(args.seeds) for name in names for who in args.participants]  # fmt: skip
+            for seed in range(args.first, args.seeds) for name in names for who in args.participants]  # fmt: skip
     with quiet_threads(), get_context("spawn").Pool(args.workers) as pool:
         runs = [run for run in pool.imap_unordered(work, jobs, chunksize=1) if run is not None]
     done = Counter(run.seed for run in runs)
     complete = {seed for seed, count in done.items() if count == len(names) * len(args.participants)}
     args.output.mkdir(parents=True, exist_ok=True)
     who = "" if args.participants == list(PARTICIPANTS) else " --participants " + " ".join(args.participants)
-    command = f"python benchmarks/paper race --trials {args.trials} --seeds {args.seeds}{who}"
+    begin = f" --first {args.first}" if args.first else ""
+    command = f"python benchmarks/paper race --trials {args.trials} --seeds {args.seeds}{begin}{who}"
     for name in names if complete else ():
         facts = LandscapeFacts.of(landscape_of(name))
         own = [run for run in runs if run.landscape == facts.name and run.seed in complete]
         race = Race((facts,), tuple(args.participants), args.trials, tuple(own), 0, now(),
                     round(time.monotonic() - begun, 1), (), command, versions(RACED_WITH))  # fmt: skip
         path = args.output / f"{facts.name}.json.gz"
-        joined(race, Race.load(path) if path.exists() else race).save(path)
-    return len(complete)
+        joined(race, Race.load(path) if path.exists() else race, args.first).save(path)
+    return args.first + len(complete)
 
 
-def joined(race: Race, former: Race) -> Race:
-    """``race`` with what the ``former`` one on the same landscape holds of other participants, in the usual order.
+def joined(race: Race, former: Race, first: int = 0) -> Race:
+    """``race`` with what the ``former`` one on the same landscape holds of other participants and of seeds before the
+    ``first``, in the usual order.
 
     Raises BrokenRecord when the two are not of the same landscape and number of trials.
     """
     if (race.landscapes, race.trials) != (former.landscapes, former.trials):
         raise BrokenRecord(f"{race.landscapes[0].name}: the former record is of another landscape or number of trials")
-    kept = [run for run in former.runs if run.participant not in race.participants]
+    kept = [run for run in former.runs if run.participant not in race.participants or run.seed < first]
     order = dict.fromkeys([*PARTICIPANTS, *former.participants, *race.participants])
     there = {run.participant for run in kept} | set(race.participants)
     names = [name for name in order if name in there]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing.dummy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -53,6 +54,23 @@ def test_the_race_keeps_complete_seeds_only(search_race, tmp_path, monkeypatch, 
     with pytest.raises(BrokenRecord, match="another landscape or number of trials"):
         search_race.joined(made_up("n8h7w7c64k64r3s3p1", "paper"), again)
     assert search_race.main(["--landscapes", "nowhere", "-o", str(tmp_path)]) == 2
+
+
+def test_a_race_that_goes_on_keeps_the_seeds_before(search_race):
+    """Seeds 3 and 4 of two searches beside 0 to 2; run anew, those from the first one on give way."""
+    whole = made_up("resnet50.stage2@8", "paper", seeds=5)
+    names = ("auto", "random")
+    former = replace(whole, runs=tuple(run for run in whole.runs if run.seed < 3 or run.participant not in names))
+    more = replace(whole, participants=names, runs=tuple(
+        run for run in whole.runs if run.seed >= 3 and run.participant in names
+    ))  # fmt: skip
+    assert search_race.joined(more, former, 3).runs_of(whole.landscapes[0].name, "auto") == whole.runs_of(
+        whole.landscapes[0].name, "auto"
+    )
+    assert {run.seed for run in search_race.joined(more, whole).runs if run.participant == "auto"} == {3, 4}
+    assert sorted(run.seed for run in search_race.joined(more, whole, 3).runs if run.participant == "auto") == [
+        0, 1, 2, 3, 4,
+    ]  # fmt: skip
 
 
 def made_up(workload, kind, trials=200, seeds=8):

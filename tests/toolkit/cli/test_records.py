@@ -147,6 +147,6 @@ def test_a_predicted_time_has_the_error_bar_of_first_choices(monkeypatch):
     monkeypatch.setattr(batches, "known", lambda layer, config, arch: found)  # what it took at another batch
     same = first_choices.expected_time(subbyte.workload(layer), found.config, arch("sm_90a"))
     assert same == Expected(4.5, "NVIDIA H200", measured=True)
-    image = subbyte.origin("n103h96w157c240k24r1s1p0u2", family="image", store="off")
+    image = subbyte.origin(layer, family="image", store="off")
     assert image.taken.microseconds is None
     assert "only puts kernels in order" in image.text()

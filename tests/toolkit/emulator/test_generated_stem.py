@@ -17,6 +17,16 @@ KERNELS = samples("stem", {
         "n2h7w7c7k256r1s1p0", "stem-rw2-tg1-oc128-co1-sg1-tu1", {"output": "int32"},
     ),
     "a window an instruction, stride 2": ("n3h9w19c3k32r3s3p1u2", "stem-rw2-tg1-oc32-co1-sg1-tu1-be1", {}),
+    "weights in registers, behind": ("n9h10w14c3k64r7s7p3u2", "stem-rw2-tg1-oc64-co1-sg1-tu2-ah1-be1-hw1", {}),
+    "weights in registers, two rows, ragged": (
+        "n3h15w23c3k120r7s7p3u2", "stem-rw4-tg2-oc64-co2-sg2-tu1-hw1", {"clip": (-5, 6)},
+    ),
+    "weights in registers, general": (
+        "n8h9w20c4k64r5s5p2u2", "stem-rw2-tg2-oc64-co2-sg1-tu1-hw1", {"requant": "general"},
+    ),
+    "weights in registers, two phases": ("n9h12w37c3k64r3s3p1", "stem-rw2-tg1-oc64-co2-sg2-tu2-hw1", {}),
+    "weights in registers, two phases, behind": ("n3h8w37c3k64r3s3p1", "stem-rw2-tg1-oc64-co1-sg3-tu2-be1-hw1", {}),
+    "weights in registers, sums": ("n2h7w7c7k128r1s1p0", "stem-rw2-tg1-oc64-co1-sg1-tu1-hw1", {"output": "int32"}),
     "two channels, general": ("n8h9w20c2k64r5s5p2u2", "stem-rw4-tg2-oc64-co2-sg1-tu1-pdl0", {"requant": "general"}),
     "wider than the image, five channels": ("n8h2w3c5k32r3s9p4", "stem-rw1-tg1-oc32-co1-sg1-tu1", {}),
     "padding beyond the kernel, one row": ("n1h1w1c4k33r1s1p3u3", "stem-rw1-tg1-oc64-co1-sg1-tu3", {"output": "int32"}),

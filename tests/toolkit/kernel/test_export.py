@@ -79,6 +79,7 @@ CASES: dict[str, Plan | WgmmaPlan | StemPlan] = {
     "2:4, own rows": sparse("n8h7w7c256k64r3s3p1", "wg24-tw8-tr2-cm1-cr2-sg1-cg4-st3-rr3-la1-sta2-res0"),
     "a list of live blocks": sparse("n8h7w9c70k136r3s3p1", "wgb-tw10-tr1-cm2-sg2-st5-lp2", "blocks30"),
     "few channels, two phases, two slices": stem("n9h6w37c3k40r3s3p1", "stem-rw2-tg1-oc32-co2-sg1-tu2"),
+    "few channels, weights in registers": stem("n3h8w21c3k128r3s3p1", "stem-rw2-tg1-oc64-co1-sg1-tu1-hw1"),
     "few channels, what no window reaches": stem(
         "n3h10w12c2k64r2s5p1u3", "stem-rw1-tg1-oc64-co1-sg1-tu1", requant="general"
     ),

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from subbyte.tirx.load import without_torch
+from subbyte.left_out import without
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_loading_tvm_leaves_pytorch_alone_and_it_can_be_imported_later(stand_in)
 
 def test_only_the_thread_that_asks_for_it_finds_no_pytorch(stand_in):
     found = []
-    with without_torch():
+    with without("torch"):
         with pytest.raises(ModuleNotFoundError):
             importlib.import_module("torch")
         other = threading.Thread(target=lambda: found.append(importlib.import_module("torch").mark))

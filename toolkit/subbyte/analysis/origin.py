@@ -11,13 +11,13 @@ from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.device.peaks import DEFAULT_DEVICE, known_devices, measured_peaks
 from subbyte.errors import SubbyteError
-from subbyte.families.launches import SplitConfig
 from subbyte.info_record import InfoRecord, Table, columns_text
 from subbyte.kernel.choose import Choice, best_known, choices
 from subbyte.kernel.own import Own, gpu_names, own_records, reason_of
 from subbyte.kernel.remembered import launches_ahead
 from subbyte.kernel.split import ways_ahead
 from subbyte.numerics.fusion import SEPARATOR
+from subbyte.records.launches import SplitLaunches
 from subbyte.records.own import OwnRecord
 from subbyte.workload import ConvWorkload
 from subbyte.workload import workload as workload_named
@@ -220,7 +220,7 @@ def _source(choice: Choice, workload: ConvWorkload, arch: Arch, own: Own, fused:
 def _of_launches(record: OwnRecord) -> Source:
     """The user's own find of two launches."""
     config = record.configuration
-    images = config.images if isinstance(config, SplitConfig) else ()
+    images = config.images if isinstance(config, SplitLaunches) else ()
     return Source("own", record.family, record.config, record.microseconds, record.low, record.high, record.gpu,
                   launches=images)  # fmt: skip
 

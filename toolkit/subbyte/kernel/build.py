@@ -17,13 +17,13 @@ from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import BuildFailed, InvalidInput, MissingDependency, Unsupported, shown
 from subbyte.families.base import Plan
-from subbyte.families.launches import SplitConfig
 from subbyte.families.registry import family_named, family_names, family_of, who_fuses
 from subbyte.kernel import nvrtc
 from subbyte.kernel.recommended import recommended_text
 from subbyte.kernel.resources import Resources, read_resources
 from subbyte.numerics.fusion import SEPARATOR, Fusion, base_of
 from subbyte.numerics.requant import check_clip
+from subbyte.records.launches import SplitLaunches
 from subbyte.workload.conv import ConvWorkload
 
 REQUANT_FORMS = ("fixed", "general")
@@ -57,9 +57,9 @@ def make_plan(workload: Any, config: Any, arch: Arch | str, output: str | None, 
 def part_plans(
     workload: ConvWorkload, config: Any, arch: Arch | str, output: str | None, clip: Any, requant: str
 ) -> list[Plan]:
-    """The plans of the launches that compute a workload, in order: one but for a :class:`SplitConfig`. Raises as
+    """The plans of the launches that compute a workload, in order: one but for a :class:`SplitLaunches`. Raises as
     :func:`make_plan`."""
-    if not isinstance(config, SplitConfig):
+    if not isinstance(config, SplitLaunches):
         return [make_plan(workload, config, arch, output, clip, requant)]
     if sum(config.images) != workload.n:
         raise InvalidInput(f"{config.key!r:.200}: these are not the {workload.n} images of {workload}")
@@ -165,7 +165,7 @@ def _plan_key(plan: Plan) -> str:
 
 
 def generator(*families: str) -> str:
-    """What makes the CUDA texts of a family, or of some, as records name it: the digest of the sources and TVM's
+    """The generator of the CUDA texts of some families as records name it: the digest of their sources and TVM's
     version."""
     return f"{generator_digest(*families)[:16]} tvm {version_of('apache-tvm') or 'none'}"
 

@@ -117,8 +117,8 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
 
 
 def remembered(workload: ConvWorkload, asked: Asked, every: bool = False) -> SplitKernel | None:
-    """Two launches that the user's own store holds, where no record of one launch is faster; with ``every`` where one
-    is, too. None where there are none."""
+    """Two launches from the user's own store, if no record of a single launch is faster; with ``every`` even if one is.
+    None if there are none."""
     own = own_records(workload, asked.arch, asked.output, asked.store, asked.gpu)
     first = next(choices(workload, *asked[:3], *asked[5:7], own), None) if own.two else None
     return remembered_launches(workload, asked, own, first, every)

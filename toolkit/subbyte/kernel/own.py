@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 from subbyte.device.arch import Arch
 from subbyte.errors import MissingDependency, SubbyteError
 from subbyte.families.base import Plan
-from subbyte.families.launches import SplitConfig
 from subbyte.families.registry import family_of, is_configuration
 from subbyte.kernel.build import cuda_text, generator, part_plans
 from subbyte.numerics.fusion import SEPARATOR
 from subbyte.records.describe import now
+from subbyte.records.launches import SplitLaunches
 from subbyte.records.own import OwnRecord, of_result
 from subbyte.records.result import Measured, Result
 from subbyte.records.store import Store, store_path
@@ -32,8 +32,8 @@ Path = str | os.PathLike[str]
 
 
 class Own(NamedTuple):
-    """Records to take, the fastest first, and a sentence part for each that stands in the store and is not taken.
-    ``two`` are those of a batch as more than one launch."""
+    """Records to take, fastest first, and a clause for each stored record that is not taken.
+    ``two`` are those that split a batch into more than one launch."""
 
     taken: tuple[OwnRecord, ...] = ()
     left: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ def reason_of(record: OwnRecord) -> str:
     spread = (record.high - record.low) / record.microseconds
     driver = f", driver {record.driver}" if record.driver else ""
     what = f"{record.family} family"
-    if isinstance(config := record.configuration, SplitConfig):
+    if isinstance(config := record.configuration, SplitLaunches):
         what = f"two launches, of {' and '.join(map(str, config.images))} images"
     return (
         f"{what}, your own record ({record.microseconds:.2f} us, spread {spread:.1%}, on {record.gpu}"
@@ -150,7 +150,7 @@ class Memory:
 
     def _keep(self, config: Configuration, result: Measured, device: Mapping[str, Any], trials: int) -> None:
         known = {**device, **result.device}
-        ours = isinstance(config, SplitConfig) or is_configuration(config)
+        ours = isinstance(config, SplitLaunches) or is_configuration(config)
         if known.get("runner") != "cuda" or not ours or self._failed:
             return
         try:
@@ -191,7 +191,7 @@ def _not_taken(record: OwnRecord, workload: ConvWorkload, arch: Arch, here: set[
         return f"{what}, which is not {' or '.join(sorted(here)) or 'a GPU of this machine'} ({named})"
     try:
         plans = part_plans(workload, record.configuration, arch, record.output, None, "fixed")
-        # The same generator gives the same text; another one may, and only the text itself can tell.
+        # The same generator gives the same text; another may give the same text too, which only a comparison can tell.
         if record.generator == generator(*_families(plans)) or _digest(plans) == record.text:
             return None
     except SubbyteError as error:
@@ -200,10 +200,10 @@ def _not_taken(record: OwnRecord, workload: ConvWorkload, arch: Arch, here: set[
 
 
 def _families(plans: Sequence[Plan]) -> list[str]:
-    """The families of the kernels of some launches, each once."""
+    """The distinct families of the kernels of some launches."""
     return list(dict.fromkeys(family_of(one.config).name for one in plans))
 
 
 def _digest(plans: Sequence[Plan]) -> str:
-    """Of the kernel texts of all launches."""
+    """The digest of the kernel texts of all launches."""
     return hashlib.sha256("\n".join(map(cuda_text, plans)).encode()).hexdigest()

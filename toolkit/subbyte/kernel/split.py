@@ -17,7 +17,6 @@ from subbyte.device.joined_text import joined
 from subbyte.device.launch import Argument, Launch, Part
 from subbyte.errors import SubbyteError, Unsupported
 from subbyte.families.base import Plan, Way
-from subbyte.families.launches import SplitConfig
 from subbyte.families.registry import family_of
 from subbyte.html import table
 from subbyte.kernel.build import compiled, part_plans
@@ -26,6 +25,7 @@ from subbyte.kernel.operands import BESIDE, PLACE
 from subbyte.kernel.resources import Resources
 from subbyte.numerics import Requantization, Thresholds
 from subbyte.numerics.fusion import NOTHING
+from subbyte.records.launches import SplitLaunches
 from subbyte.spaces.configuration import Configuration
 from subbyte.workload import ConvWorkload
 from subbyte.workload.conv import BATCH_GROUP
@@ -51,9 +51,9 @@ class SplitPlan:
     plans: tuple[Plan, ...]
 
     @property
-    def config(self) -> SplitConfig:
+    def config(self) -> SplitLaunches:
         """All configurations."""
-        return SplitConfig(tuple(one.workload.n for one in self.plans), tuple(one.config for one in self.plans))
+        return SplitLaunches(tuple(one.workload.n for one in self.plans), tuple(one.config for one in self.plans))
 
     @property
     def arch(self) -> Arch:
@@ -201,9 +201,9 @@ class SplitKernel(Kernel):
 
 
 def split_plan(workload: ConvWorkload, key: str, arch: Arch) -> SplitPlan:
-    """The plan of the kernels that a key names (:attr:`SplitConfig.key`), with the usual output. Raises InvalidInput
+    """The plan of the kernels that a key names (:attr:`SplitLaunches.key`), with the usual output. Raises InvalidInput
     for another text."""
-    return SplitPlan(workload, tuple(part_plans(workload, SplitConfig.of_key(key), arch, None, None, "fixed")))
+    return SplitPlan(workload, tuple(part_plans(workload, SplitLaunches.of_key(key), arch, None, None, "fixed")))
 
 
 class Built(NamedTuple):

@@ -76,19 +76,19 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     recorded in the package; else the one with the best estimate, on the newest instruction that covers the convolution.
     Only for a batch above 64 images without a record, two launches that split it are considered as well.
 
-    With ``tries=16`` the 16 most promising configurations, best first, are built in parallel on the processors of
-    this machine. On the GPU ``device`` (a number, ``cuda:1``) every output element of each is compared with the exact
-    result and each is timed; the fastest four are timed again, in turns. The winner is kept in the user's own
-    ``store`` (a file; default: the usual one below the cache folder, or the one that ``SUBBYTE_STORE`` names; ``off``:
-    none), where ``compile``, ``build`` and ``conv2d`` find it. Two launches for a batch above 64 images that are
-    expected to be faster are verified and timed beside it; where they are faster, they are returned and kept as well,
-    for ``compile``. ``gpu`` takes the store's records of a GPU of this name.
+    With ``tries=16`` the 16 most promising configurations, best first, are built in parallel on the processors of this
+    machine. On the GPU ``device`` (a number, ``cuda:1``) every output element of each is compared with the exact result
+    and each is timed; the fastest four are timed again, interleaved. The winner is kept in the user's own ``store`` (a
+    file; default: the usual one in the cache folder, or the one that ``SUBBYTE_STORE`` names; ``off``: none), where
+    ``compile``, ``build`` and ``conv2d`` find it. Two launches for a batch above 64 images that are expected to be
+    faster are verified and timed against it; if they are faster, they are returned, and kept as well for ``compile``.
+    ``gpu`` uses the store's records for the GPU with this name.
 
     ``family`` (the name of one of :func:`subbyte.families.families`) restricts the choice to one family; ``output``,
     ``clip``, ``requant`` and ``sparsity`` are those of :func:`subbyte.build`. ``reads`` and ``writes`` select kernels
     whose input and output words have this layout: in a chain, ``argument("Out").form`` of one kernel is
     ``argument("A").form`` of the next. ``sparsity="condense"`` selects a kernel that finds zeros anywhere in both
-    operands; if ``density``, the share of nonzero values in both, is given, a dense kernel is used if it is faster.
+    operands; if ``density``, the fraction of nonzero values in both, is given, a dense kernel is used if it is faster.
 
     Raises InvalidInput for an unknown workload, architecture or option, and Unsupported with the reason when no
     requested family covers it; with ``tries`` also MissingDependency without a GPU of the architecture.
@@ -129,8 +129,8 @@ def _keep(
     workload: ConvWorkload, config: Configuration, times: Sequence[float], device: Mapping[str, Any], measured: int,
     asked: Asked,
 ) -> None:  # fmt: skip
-    """Into the user's own store, as a search of its own: one launch does not give way to two, which some calls never
-    take."""
+    """Store a result in the user's own store as if from a search of its own: the record of a single launch is not
+    replaced by that of two, which some calls never use."""
     memory = Memory(workload, asked.arch.name, "tries", asked.store, asked.output)
     memory.seen.add(config)
     memory.settle(config, times, device, measured)
@@ -139,15 +139,15 @@ def _keep(
 def _faster_in_two(
     kernel: Kernel, won: Winner, asked: Asked, device: int, name: str
 ) -> tuple[Kernel, tuple[float, ...]] | None:
-    """Two launches in place of the fastest kernel of one, with their times, where they were expected or remembered to
-    be faster and are: each output element compared, and timed, on the same GPU."""
+    """Two launches instead of the fastest single kernel, with their times, if they were expected or remembered to
+    be faster and are: every output element is compared, and both are timed on the same GPU."""
     found = remembered(kernel.workload, asked, every=True), two_launches(Built(kernel, None), asked)
     ways = {one.plan.config.key: one for one in found if one is not None}
     best, times, least = None, won.times, won.microseconds
     for one in ways.values():
         try:
             timing = one.time(BRIEF, f"cuda:{device}")
-        except SubbyteError:  # one launch is right, and its time is known
+        except SubbyteError:  # the single launch is correct, and its time is known
             continue
         if timing.microseconds < least:
             best, times, least = one, timing.samples, timing.microseconds

@@ -11,8 +11,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from subbyte.errors import InvalidInput
-from subbyte.families.launches import LAUNCHES, SplitConfig
 from subbyte.families.registry import config_from_dict
+from subbyte.records.launches import LAUNCHES, SplitLaunches
 from subbyte.records.reading import why
 from subbyte.records.result import Measured
 from subbyte.records.shapes import Count, Leaf, Name, Text, Time
@@ -67,14 +67,14 @@ class OwnRecord:
 
     @property
     def configuration(self) -> Configuration:
-        """The configuration, of a batch as two launches those of both. Raises InvalidInput (Unsupported) where this
+        """The configuration; for a batch in two launches, those of both. Raises InvalidInput (Unsupported) if this
         version has no such kernel."""
         values = json.loads(self.fields)
-        return SplitConfig.of_key(values[LAUNCHES]) if self.launches else config_from_dict(values)
+        return SplitLaunches.of_key(values[LAUNCHES]) if self.launches else config_from_dict(values)
 
     @property
     def launches(self) -> bool:
-        """Whether it is of a batch as more than one launch; ``family`` then names those of all kernels."""
+        """Whether it computes a batch in more than one launch; ``family`` then names those of all kernels."""
         return set(json.loads(self.fields)) == {LAUNCHES}
 
     @property

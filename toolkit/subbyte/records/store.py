@@ -60,7 +60,7 @@ class Stored(NamedTuple):
     other: OwnRecord | None = None
 
     def said(self, record: OwnRecord) -> str:
-        """A sentence about what is not as asked for; empty when there is nothing to say."""
+        """A sentence if something did not go as requested; else empty."""
         if self.outcome != "kept" or self.other is None or not self.other.beats(record):
             return ""
         return (
@@ -134,8 +134,8 @@ class Store:
             return found
 
     def prove_usable(self) -> None:
-        """Make sure that the file is there, or can be made: a file without a name is made in its folder, or in the
-        nearest one above it, and is gone at once. Raises InvalidInput."""
+        """Make sure that the file exists or can be created: an unnamed temporary file is created, and removed at once,
+        in its folder or the nearest existing one above it. Raises InvalidInput."""
         if self._is_there():
             return
         above = next(one for one in self.path.absolute().parents if os.path.lexists(one))

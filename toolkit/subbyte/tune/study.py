@@ -108,7 +108,7 @@ class Study(Charted):
             return trials
 
     def tell(self, trial: Trial | int, result: Result | float | Sequence[float] | Exception | SystemExit) -> Trial:
-        """Record the result of a trial, or of any index of the space, asked or not; returns the finished trial.
+        """Record the result of a trial, or of any index of the space, asked for or not; returns the finished trial.
 
         ``result`` is what a runner returns or, for a kernel of your own, its time in microseconds, samples (their
         median counts), or the exception it raised; NaN and other numbers that are not times are recorded as a failure

@@ -1,6 +1,7 @@
 """The picture of :class:`~subbyte.technique.bits.BitSum`: one tap's bits, its counts, and the parts of the sum.
 
-A *place* is up to 32 channels of a tap. Every number and bit is the record's; ``step`` says how much is seen.
+A *place* is up to 32 channels of a tap. Every number and bit comes from the record; ``step`` determines how much is
+visible.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from subbyte_widgets.svg import element, text
 
 WIDTH, LEFT, RIGHT, TOP = 760.0, 236.0, 744.0, 66.0
 GRID_WIDE, MANY = 44.0, 14
-"""Width of a count; rows from which on they are lower."""
+"""Width of a count; the number of rows from which they get lower."""
 WINDOW, NARROW = 32, 2
-"""Channels beside each other, half as many where a value takes more letters than this."""
+"""Channels side by side; half as many if a value has more letters than this."""
 MOST_PLACES = 512
 ENCODE, FIRST_PAIR = 1, 2
 PARTS = ("bits set in both", "activation bits", "weight bits", "products")
@@ -26,18 +27,18 @@ TIMES = "\u00d7"
 
 @dataclass(frozen=True)
 class Drawing:
-    """A record with what its picture follows from."""
+    """A record with the data derived from it for its picture."""
 
     record: BitSum
 
     @cached_property
     def sets(self) -> dict[str, PlaneSet]:
-        """How values are sums of bits, of ``activations`` and ``weights``."""
+        """How the values of ``activations`` and ``weights`` are sums of bits."""
         return {one.what: one for one in planes(self.record.workload).planes}
 
     @property
     def bits(self) -> tuple[int, int]:
-        """Of a weight and of an activation."""
+        """Number of bits of a weight and of an activation."""
         return len(self.sets["weights"].weights), len(self.sets["activations"].weights)
 
     @cached_property
@@ -48,23 +49,23 @@ class Drawing:
 
     @cached_property
     def window(self) -> int:
-        """Channels of a place."""
+        """Number of channels in a place."""
         types = self.record.workload.precision
         values = {*types.weights.values, *types.activations.values, types.pad_value}
         return WINDOW if max(len(str(value)) for value in values) <= NARROW else WINDOW // 2
 
     @property
     def windows(self) -> int:
-        """Places of a tap."""
+        """Number of places in a tap."""
         return -(-self.record.workload.c // self.window)
 
     @cached_property
     def shown(self) -> list[int]:
-        """Which of the parts U, S, P and n have a factor."""
+        """Which of the terms U, S, P and n have a factor."""
         return [i for i, factor in enumerate(self.record.factors) if factor or i == 0]
 
     def step_of(self, number: int) -> int:
-        """The step that adds one of U, S, P and n; of 4 the last one, that of the sum."""
+        """The step that adds one of U, S, P and n; for 4 the last one, that of the sum."""
         return FIRST_PAIR + len(self.pairs) + sum(i < number for i in self.shown)
 
     @cached_property
@@ -92,7 +93,7 @@ class Drawing:
 
     @property
     def below(self) -> float:
-        """Where the counts and the sum begin."""
+        """Where the counts and the sum start."""
         return TOP + (len(self.rows) + 2) * self.row + 24
 
     @property
@@ -102,7 +103,7 @@ class Drawing:
 
 
 def places(drawing: Drawing) -> list[Place]:
-    """What the rows say of each place, tap by tap."""
+    """The contents of the rows for each place, tap by tap."""
     found: list[Place] = []
     for number, tap in enumerate(drawing.record.taps):
         known = {"w": drawing.record.codes(tap)[0], "x": drawing.record.codes(tap)[1]}
@@ -159,7 +160,7 @@ def bits_svg(drawing: Drawing, place: Place, step: int) -> str:
 
 
 def _taps(drawing: Drawing, place: Place) -> list[str]:
-    """The window: a box for each tap, dashed beyond the border."""
+    """The window: a box for each tap, dashed outside the image."""
     record, wl = drawing.record, drawing.record.workload
     box = min(22.0, 92 / wl.s, 140 / wl.r)
     cells = [
@@ -218,7 +219,7 @@ def _counts(drawing: Drawing, place: Place, step: int) -> list[str]:
 
 
 def _sum(drawing: Drawing, step: int) -> list[str]:
-    """U, S, P and n with their factors, and what they come to."""
+    """U, S, P and n with their factors, and the result."""
     record, y, x = drawing.record, drawing.below, 456.0
     drawn = [text(x, y, f"Y = {record.formula}", "h")]
     for line, number in enumerate(drawing.shown):

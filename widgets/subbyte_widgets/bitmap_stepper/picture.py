@@ -1,7 +1,7 @@
-"""The picture of :class:`~subbyte.sparse.TileSteps`: A, B and the accumulators where an outer product has them, beside
+"""The picture of :class:`~subbyte.sparse.TileSteps`: A, B and the accumulators arranged as an outer product, beside
 them the condensed vectors and one OHMMA, below them all OHMMA of all k.
 
-A *place* is one OHMMA of one k, issued or skipped; ``step`` says how much is seen.
+A *place* is one OHMMA of one k, issued or skipped; ``step`` determines how much is visible.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from subbyte_widgets.svg import element, text
 
 WIDTH, LEFT, TOP = 760.0, 24.0, 62.0
 SPAN, GAP = 306.0, 30.0
-"""Sides of the drawing of A, B and the accumulators together; of what lies between them."""
+"""Side of the drawing of A, B and the accumulators together, and the gap between them."""
 RIGHT, END = 410.0, 746.0
-"""Where the condensed vectors and the OHMMA are."""
+"""Where the condensed vectors and the OHMMA are drawn."""
 LEVEL1, LEVEL2, CONDENSED, POPC, OHMMA, BOHMMA, GATHER, ADD, SCATTER, WHOLE = range(1, 11)
 """Steps."""
 MAP = TOP + SPAN + 42
 HEIGHT = MAP + 80
 STATES = {None: "i", "a_tile_empty": "t", "b_tile_empty": "t", "a_vector_empty": "v", "b_vector_empty": "v",
           "a_condensed": "c", "b_condensed": "c"}  # fmt: skip
-"""Letters of issued OHMMA and of reasons."""
+"""Letters for issued OHMMA and for the reasons to skip one."""
 LEGEND = (("i", "issued"), ("t", "level 1: tile empty"), ("v", "level 2: k empty"), ("c", "condensed: group empty"))
 
 
@@ -36,7 +36,7 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class Drawing:
-    """A record with where its parts go."""
+    """A record with the positions of its parts."""
 
     record: TileSteps
 
@@ -73,7 +73,8 @@ class Drawing:
 
     @cached_property
     def start(self) -> int:
-        """The OHMMA to begin with: of those in a k that has skipped ones too, what gathers most of earlier sums."""
+        """The OHMMA to start with: among those in a k that also has skipped ones, the one that gathers most from
+        earlier sums."""
         slots, per = self.record.slots, self.per_k
 
         def gathered(number: int) -> tuple[bool, int]:
@@ -85,7 +86,7 @@ class Drawing:
 
 
 def places(drawing: Drawing) -> list[Place]:
-    """What the rows say of every OHMMA."""
+    """The contents of the rows for every OHMMA."""
     sums: dict[int, int] = {}
     found = []
     for number, slot in enumerate(drawing.record.slots):
@@ -116,7 +117,7 @@ def _vectors(drawing: Drawing, slot: OhmmaSlot) -> dict[str, Sequence[str]]:
 
 
 def _block(drawing: Drawing, slot: OhmmaSlot) -> dict[str, Sequence[str]]:
-    """The numbers of the OHMMA; of a skipped one why it has none."""
+    """The numbers of the OHMMA; for a skipped one, why it has none."""
     one = drawing.record.geometry
     name = f"OHMMA {slot.group[0] * one.groups[1] + slot.group[1]} of k = {slot.k}"
     rows: dict[str, Sequence[str]] = {
@@ -138,7 +139,7 @@ def _block(drawing: Drawing, slot: OhmmaSlot) -> dict[str, Sequence[str]]:
 def _accumulators(
     drawing: Drawing, slot: OhmmaSlot, before: Mapping[int, int], after: Mapping[int, int]
 ) -> dict[str, Sequence[str]]:
-    """A digit for each accumulator: 1 where something was added before, 2 in the bitmap of BOHMMA, 4 of this OHMMA."""
+    """A digit for each accumulator: 1 if something was added before, 2 in the bitmap of BOHMMA, 4 for this OHMMA."""
     n = drawing.n
     states = bytearray(b"0" * n * n)
     for at in before:
@@ -286,7 +287,7 @@ def _condensed(drawing: Drawing, place: Place, step: int) -> list[str]:
 
 
 def _ohmma(drawing: Drawing, place: Place, step: int) -> list[str]:
-    """One OHMMA: values of A down, of B across, and what stands between them: products, accumulators, sums.
+    """One OHMMA: values of A down, of B across, and between them products, accumulators, sums.
 
     The toy has room for all three below each other.
     """

@@ -78,7 +78,7 @@ def mechanism_chart(record: Mechanism, count: str = "sectors_read", theme: str =
 
 
 def unpacking_chart(record: UnpackingControl, theme: str = "auto") -> Chart:
-    """What sharing brings with packed activations, which are unpacked, and with bytes, which are not."""
+    """What sharing gains with packed activations, which are unpacked, and with bytes, which are not."""
     traces = []
     for place, (stored, factors) in enumerate(record.sharing.items()):
         values, low, high = ([getattr(f, name) for f in factors.values()] for name in ("speed_up", "low", "high"))

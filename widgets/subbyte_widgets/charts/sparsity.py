@@ -15,7 +15,7 @@ from subbyte_widgets.charts.style import DASHES, SYMBOLS, Chart, chart, colour, 
 Traces = list[Any]
 MODEL = "a model in cycles; no GPU has this unit"
 MEASURED = "F4"
-"""The one that is not."""
+"""The experiment without a chart."""
 
 
 def experiment_chart(record: Experiment, theme: str = "auto") -> Chart:
@@ -28,8 +28,8 @@ def experiment_chart(record: Experiment, theme: str = "auto") -> Chart:
 
 
 def software_chart(record: Software, theme: str = "auto") -> Chart:
-    """F9: what each path gains by the density that it makes use of, a mark for each layer and a line through their
-    medians; beside them the unit that no GPU has, over its dense core. Density 0 has no place on the axis."""
+    """F9: what each path gains by the density that it exploits, with a mark for each layer and a line through the
+    medians; beside them the hypothetical unit, over its dense core. Density 0 is not on the axis."""
     traces: Traces = []
     for place, path in enumerate(PATHS):
         own = sorted((one for one in record.of_path(path) if one.weights > 0), key=lambda one: one.weights)

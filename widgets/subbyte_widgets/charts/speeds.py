@@ -91,6 +91,6 @@ def side_by_side_chart(record: SideBySide, unit: str = "microseconds", theme: st
 
 
 def common_network(names: Sequence[str]) -> str:
-    """What the names of layers of one network begin with ("resnet50."); empty where they are not of one."""
+    """The common prefix of the names of one network's layers ("resnet50."); empty if they are not of one network."""
     starts = {name.partition(".")[0] + "." for name in names if "." in name}
     return starts.pop() if len(starts) == 1 and all("." in name for name in names) else ""

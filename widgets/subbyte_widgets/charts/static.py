@@ -39,7 +39,7 @@ KNOWN = ("bar", "scatter", "heatmap")
 
 
 class Axis:
-    """From the values of one axis to positions: linear, logarithmic, or one place for each category."""
+    """Maps the values of one axis to positions: linear, logarithmic, or one place for each category."""
 
     def __init__(self, values: Sequence[Any], spec: Mapping[str, Any], start: float, end: float) -> None:
         self.spec, self.start, self.end = spec, start, end
@@ -110,7 +110,7 @@ def page_svg(figure: Mapping[str, Any], alternative: str, class_: str, *, live: 
 
 
 def marks(figure: Mapping[str, Any]) -> list[str]:
-    """What each bar, point and cell says, in the order in which they are drawn."""
+    """The words for each bar, point and cell, in the order in which they are drawn."""
     said: list[str] = []
     for trace in _unescaped(figure["data"]):
         name = f"{trace['name']}: " if trace.get("name") else ""
@@ -184,7 +184,7 @@ def _unescaped(value: Any) -> Any:
 
 
 def _values(traces: Sequence[Mapping[str, Any]], axis: str) -> list[Any]:
-    """Everything an axis has to hold: values, ends of intervals, and zero where bars stand on it."""
+    """Everything an axis must include: values, ends of intervals, and zero if bars start there."""
     found: list[Any] = []
     for trace in traces:
         values = list(trace[axis])

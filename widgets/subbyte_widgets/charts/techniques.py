@@ -1,4 +1,4 @@
-"""Charts of what each technique brings: Figures 15 and 16 of Choi et al. 2022, and Shapley values."""
+"""Charts of what each technique contributes: Figures 15 and 16 of Choi et al. 2022, and Shapley values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the panels of the tiling picture go, and how many units a position takes in each."""
+"""Where the panels of the tiling picture are, and how many units a position takes in each."""
 
 from __future__ import annotations
 

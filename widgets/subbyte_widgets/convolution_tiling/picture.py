@@ -41,7 +41,7 @@ class Selection:
     step: int = 0
 
     def inside(self, record: Tiling) -> Selection:
-        """The selection with every number brought into its range, and a warp that takes part in the step."""
+        """The selection with every number clamped to its range, and a warp that takes part in the step."""
         limits = (record.blocks // record.column_blocks, record.column_blocks, len(record.warps),
                   len(record.multiplies), len(record.steps))  # fmt: skip
         given = (self.tile, self.column_block, self.warp, self.multiply, self.step)
@@ -279,7 +279,7 @@ def loupe_labels(record: Tiling, chosen: Selection) -> dict[str, str]:
 
 
 def loupe_marks(record: Tiling, chosen: Selection) -> dict[tuple[int, int], str]:
-    """Classes of the enlarged pixels: zero padding, read by the warp, in the window, at the present offset."""
+    """Classes of the enlarged pixels: zero padding, read by the warp, in the window, at the current offset."""
     row, column = _bands(record, chosen)
     rows, columns = distinct(row), distinct(column)
     warp, step = record.warps[chosen.warp], record.steps[chosen.step]

@@ -1,6 +1,6 @@
 """The picture of a duplicate map for pages without a kernel, and the words around the live one.
 
-Every number in it is read from the record; these files only decide where things go. Cells carry ``data-k`` (flat
+Every number in it is read from the record; these files only decide where things are drawn. Cells carry ``data-k`` (flat
 lowered index) or ``data-g`` (genuine index), so that a test can compare the drawing with the record.
 """
 
@@ -104,7 +104,7 @@ def _legend(record: Duplicates) -> str:
 
 
 def _headings(record: Duplicates, places: Plan) -> list[str]:
-    """What stands above and beside the grids."""
+    """The text above and beside the grids."""
     area, lowered, tile, slots = places.input, places.lowered, places.tile, places.slots
     rows, columns = record.halo
     taps = record.workload.r * record.workload.s
@@ -161,7 +161,7 @@ def _hatches(grid: Grid, copies: Iterable[tuple[int, int, int]], class_: str = "
 
 
 def _label(grid: Grid, place: tuple[int, int], words: object, class_: str) -> str:
-    """``words`` in a cell; nothing where they would be too small to read."""
+    """``words`` in a cell; nothing if they would be too small to read."""
     x, y = grid.centre(*place)
     return text(x, y + grid.font * 0.36, words, class_) if grid.font else ""
 

@@ -1,4 +1,4 @@
-"""Where the parts of a duplicate map go, for the picture without a kernel and for the live view alike."""
+"""The layout of a duplicate map, shared by the picture without a kernel and the live view."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Plan:
 
 
 def plan(record: Duplicates) -> Plan:
-    """Where everything goes. Raises InvalidInput when the tile has too many entries to draw."""
+    """The layout of a record. Raises InvalidInput when the tile has too many entries to draw."""
     if record.entries > MOST_CELLS:
         raise InvalidInput(
             f"This tile has {record.entries:,} lowered entries and the picture draws up to {MOST_CELLS:,}: "
@@ -120,7 +120,7 @@ def colour_of(position: tuple[int, int]) -> int:
 
 
 def unread(record: Duplicates, places: Plan) -> list[tuple[int, int]]:
-    """Positions of the input that no entry needs, where there is room to show them."""
+    """Positions of the input that no entry needs, if there is room to show them."""
     if places.input.width <= 8:
         return []
     read = set(record.datum)
@@ -129,7 +129,7 @@ def unread(record: Duplicates, places: Plan) -> list[tuple[int, int]]:
 
 
 def page_data(record: Duplicates, height: float) -> dict[str, Any]:
-    """The record as the live view draws it: short lists, so that a slider's step travels and is drawn quickly.
+    """The record as the live view draws it: short lists, so that moving a slider sends and draws little.
 
     ``genuine``: per entry; ``pixels``: (genuine index, row, column, slot, colour, zero) per input pixel; ``outputs``:
     (row, column, masked) per output pixel. Raises InvalidInput like :func:`plan`.

@@ -1,10 +1,10 @@
 """The picture of an instruction's fragments: its three matrices, the registers of a warp, and one register in detail.
 
 Every rectangle of a matrix is one 32-bit register of one lane and says so in its attribute ``data-w``: operand, lane,
-register, row and column of its first element, number of elements. The browser finds its way with these; nothing about
-an instruction is known outside the record. Of a warpgroup the rows of one warp are drawn, of A and of C: the other
-warps hold the rows below and above in the same way. Its lanes count on from warp to warp; its B lies in shared
-memory, where a rectangle is a piece of 16 bytes and its number stands in the lane's place.
+register, row and column of its first element, number of elements. The browser works from these attributes; nothing
+about an instruction is known outside the record. For a warpgroup, the rows of A and C that one warp holds are drawn:
+the other warps hold the rows above and below in the same way. Its lanes are numbered on from warp to warp; its B is in
+shared memory, where a rectangle is a piece of 16 bytes and has its number in place of the lane's.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Chosen:
 
 
 def words(record: Fragments, operand: str, warp: int = 0) -> list[Word]:
-    """The registers of an operand, lane by lane: those of one warp of a warpgroup, of B all pieces."""
+    """The registers of an operand, lane by lane: those of one warp of a warpgroup; for B all pieces."""
     every = list(enumerate(record.map(operand)))
     held = every if record.warps == 1 or operand == "b" else every[LANES * warp : LANES * (warp + 1)]
     return [
@@ -61,9 +61,9 @@ def words(record: Fragments, operand: str, warp: int = 0) -> list[Word]:
 
 
 def fragments_svg(record: Fragments, chosen: Chosen | None = None) -> str:
-    """The picture of one instruction; with ``chosen`` its lane and register are marked and shown in detail.
+    """The picture of one instruction; with ``chosen``, its lane and register are marked and shown in detail.
 
-    Of a warpgroup the chosen element's warp is drawn, else the first; the browser turns the picture to another.
+    For a warpgroup the chosen element's warp is drawn, else the first; the browser switches to another.
     """
     per = len(record.b[0][0])
     rows_of_b = record.k // per
@@ -105,7 +105,7 @@ def fragments_svg(record: Fragments, chosen: Chosen | None = None) -> str:
 
 
 def _packed_word() -> str:
-    """How four bytes of operand A of a warpgroup are kept: in the low nibbles of a word of int4 weights."""
+    """How four bytes of operand A of a warpgroup are stored: in the low nibbles of a word of int4 weights."""
     wide, y, parts = DETAIL_W / 8, DETAIL_Y + 84, []
     for byte in range(4):
         for high in range(2):
@@ -135,7 +135,7 @@ def _warp(record: Fragments, chosen: Chosen | None) -> int:
 
 
 def rows_of(warp: int) -> str:
-    """Which rows of A and of C a warp of a warpgroup holds."""
+    """The rows of A and C that a warp of a warpgroup holds."""
     return f"warp {warp}: rows {WARP_ROWS * warp} to {WARP_ROWS * (warp + 1) - 1}"
 
 

@@ -1,4 +1,4 @@
-"""The picture of a kernel reading: where each class of instruction lies in the machine code, and the numbers."""
+"""The picture of a kernel reading: where each class of instruction is in the machine code, and the numbers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from subbyte.technique.kernel_reading import CLASSES, KernelReading, Row
 from subbyte_widgets.svg import element, text
 
 LETTERS = {"matrix": "M", "copy": "C", "load": "L", "store": "S", "shuffle": "X", "barrier": "B"}
-"""The letter that stands for a class beside its colour."""
+"""The letter for a class, shown beside its colour."""
 
 WIDTH, LEFT, RIGHT, LANE = 760.0, 96.0, 700.0, 15.0
 

@@ -10,7 +10,7 @@ from subbyte_widgets.svg import element, text
 
 WIDTH, LEFT, END, TOP = 760.0, 166.0, 726.0, 84.0
 ROWS_HIGH, MOST_HIGH, LEAST_HIGH = 392.0, 46.0, 15.0
-"""Of all rows as long as they are not too low, and of a row."""
+"""Height of all rows together unless they get too low, and of a row."""
 MOST_LETTERS = 18
 CLASSES = {"dense": "dense", "weight": "weight", "activation": "activation", "dual": "dual", "2:4": "half"}
 LABELS = {"dense": "dense", "weight": "weights' zeros", "activation": "activations' zeros", "dual": "both",
@@ -20,7 +20,7 @@ OVER = {"same_unit": "the same unit dense", "dense_core": "the dense core"}
 
 @dataclass(frozen=True)
 class Drawing:
-    """A record with where its parts go."""
+    """A record with the positions of its parts."""
 
     record: LayerBars
     over: str
@@ -49,7 +49,7 @@ class Drawing:
 
 
 def bars_svg(record: LayerBars, over: str, chosen: int = -1) -> str:
-    """The picture over one of the two bases, one of the layers marked."""
+    """The picture over one of the two baselines, with one of the layers marked."""
     drawing = Drawing(record, over)
     content = [
         text(24, 22, f"{record.cycles.network} on {record.cycles.machine.name}: times {OVER[over]}", "h"),

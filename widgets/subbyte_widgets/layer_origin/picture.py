@@ -14,12 +14,12 @@ WIDTH, LEFT, END, TOP, ROW = 760.0, 186.0, 520.0, 62.0, 30.0
 BAR = 14.0
 US = "\u00b5s"
 Place = Callable[[float], float]
-"""From microseconds to a point of the picture."""
+"""Maps microseconds to a point of the picture."""
 LABEL = "What is known of the layer's time: up and down arrow keys choose a row"
 
 
 def origin_svg(record: Origin, rows: Sequence[Row], chosen: int = -1) -> str:
-    """The rows under one axis from 0 microseconds on; one of them marked."""
+    """The rows above one axis that starts at 0 microseconds; one of them is marked."""
     longest = max((one.high or one.microseconds or 0.0 for one in rows), default=0.0) or 1.0
     step = _step(longest)
     bottom = TOP + ROW * len(rows)
@@ -38,7 +38,7 @@ def origin_svg(record: Origin, rows: Sequence[Row], chosen: int = -1) -> str:
 
 
 def _step(longest: float) -> float:
-    """Between two marks of the axis: at most six of them."""
+    """Distance between two marks of the axis: at most six of them."""
     return next(s * 10.0**d for d in range(-2, 7) for s in (1, 2, 5) if longest / (s * 10.0**d) <= 6)
 
 

@@ -16,8 +16,8 @@ NOTHING = {
 
 @dataclass(frozen=True)
 class Search:
-    """What a search has found so far: the best time in microseconds (None: no success yet) on a device, after so many
-    trials. ``real`` is true of times that were measured now, not recorded or made up ones."""
+    """What a search has found so far: the best time in microseconds (None: no success yet) on a device, after this many
+    trials. ``real`` is true for times that were measured now, false for recorded or made-up ones."""
 
     best: float | None
     device: str
@@ -91,7 +91,7 @@ def _search(search: Search, record: Origin) -> Row:
 
 
 def _beside(search: Search, taken: Source) -> str:
-    """How the best compares with what is taken, where both are of GPUs of one name."""
+    """How the best compares with what is chosen, if both are from GPUs of the same name."""
     if search.best is None or taken.microseconds is None or taken.device != search.device:
         return ""
     known = "expected" if taken.source == "predicted" else "recorded"
@@ -107,7 +107,7 @@ def _capital(words: str) -> str:
 
 
 def ending(search: Search, record: Origin) -> str:
-    """What came of a search that has ended."""
+    """The result of a search that has ended."""
     if search.best is None:
         return f"No kernel of {_many(search.trials)} was right and timed: nothing is remembered."
     if not search.real:

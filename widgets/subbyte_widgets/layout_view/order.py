@@ -1,6 +1,6 @@
 """The picture of two layouts as orders: a small tensor, and below it memory in NHWC and in NHWCnc as two strips.
 
-Everything that shows a datum carries ``data-d``, its number in the record.
+Everything that shows a datum carries ``data-d``, its index in the record.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ORDERS = {
 
 
 def order_svg(record: LayoutOrder, step: int = 0, chosen: int = -1) -> str:
-    """The tensor and both strips after ``step`` lanes have asked, with a datum marked (-1: none)."""
+    """The tensor and both strips after ``step`` lanes have accessed memory, with a datum marked (-1: none)."""
     asked = set(record.lanes[:step])
     parts = [
         text(LEFT, 20, "One tensor, two orders in memory", "h"),

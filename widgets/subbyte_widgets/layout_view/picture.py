@@ -71,7 +71,7 @@ def in_words(access: Access, layout: str) -> str:
 
 
 def _lanes(access: Access, chosen: int) -> str:
-    """The warp: 32 squares, 8 in a row; a lane without part is an outline."""
+    """The warp: 32 squares, 8 in a row; an inactive lane is an outline."""
     cells = [text(LANE_X, TOP - 28, "Lanes of the warp", "b")]
     cells += [element("rect", class_="ring", x=LANE_X - 5, y=TOP - 5, width=8 * LANE + 10, height=4 * LANE + 10, rx=6)]
     for lane, address in enumerate(access.addresses):
@@ -134,7 +134,7 @@ def _x(column: int, sectors: bool) -> float:
 
 
 def _memory(drawn: AccessMap, rows: tuple[MapRow, ...], pieces: list[Piece], chosen: int) -> str:
-    """The touched lines with their sectors, or the turns of the banks."""
+    """The touched lines with their sectors, or the cycles of the banks."""
     world = drawn.access.memory == "global"
     title = "Global memory: lines of four 32-byte sectors" if world else "Shared memory: 32 banks, one row a turn"
     parts = [text(GRID_X, TOP - 28, title, "b")]

@@ -15,7 +15,7 @@ EMPTY: dict[str, list[Any]] = {"numbers": [], "microseconds": [], "best_microsec
 
 
 class Axes:
-    """From (place of a trial, microseconds) to points of the picture."""
+    """Maps (index of a trial, microseconds) to points of the picture."""
 
     def __init__(self, curve: Mapping[str, Sequence[Any]], total: int) -> None:
         self.count = max(total, len(curve["numbers"]), 2)
@@ -25,7 +25,7 @@ class Axes:
         self.low, self.high = log10(min(times)) - 0.2 * span, log10(max(times)) + 0.06 * span
 
     def x(self, place: int) -> float:
-        """Horizontal position of the trial told at ``place`` (from 0)."""
+        """Horizontal position of the trial whose result arrived at ``place`` (from 0)."""
         return LEFT + place / (self.count - 1) * (RIGHT - LEFT)
 
     def y(self, microseconds: float) -> float:

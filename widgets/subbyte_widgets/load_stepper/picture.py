@@ -62,7 +62,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where everything of one record goes; ``low`` is the top of the lower row of panels, ``bars`` of the counters."""
+    """The layout of one record; ``low`` is the top of the lower row of panels, ``bars`` of the counters."""
 
     record: LoadSteps
     data: Grid
@@ -139,7 +139,7 @@ def marked(step: LoadStep) -> list[str]:
 
 
 def links(layout: Layout, step: LoadStep) -> list[str]:
-    """The ways data takes in a step, as SVG paths."""
+    """The paths of the data in a step, as SVG paths."""
     if step.kind == "copy":
         read = [pair for pair in zip(step.data, step.slots, strict=True) if not layout.record.padding[pair[0]]]
         return [_curve(layout.data.edge(a, 1), layout.slots.edge(b, 0)) for a, b in read]
@@ -155,8 +155,8 @@ def links(layout: Layout, step: LoadStep) -> list[str]:
 
 
 def flights(record: LoadSteps, step: LoadStep) -> list[list[Any]]:
-    """What travels along each of :func:`links`: lanes, the class of their colour, when it leaves and when it arrives,
-    in parts of the step's time."""
+    """What moves along each of :func:`links`: lanes, the class of their colour, and its start and end as fractions of
+    the step's time."""
     if step.kind != "mma":
         moved = [datum for datum in step.data if step.kind == "load" or not record.padding[datum]]
         return [[step.lanes, _face(record, datum), 0, 1] for datum in moved]
@@ -250,7 +250,7 @@ def _heads(layout: Layout) -> str:
 
 
 def _legend(layout: Layout) -> str:
-    """What dashed cells are."""
+    """Explains dashed cells."""
     y = layout.data.bottom(len(layout.record.data)) + 10
     box: dict[str, Any] = {"y": y, "width": 13, "height": 13, "rx": 2}
     return "".join([
@@ -331,7 +331,7 @@ def _bars(layout: Layout, now: LoadStep | None) -> str:
 
 
 def _saving(level: Level, number: int, count: int, y: float) -> str:
-    """What a level saves, told once all of it is loaded."""
+    """What a level saves, shown once all of it is loaded."""
     class_ = "t e saving" + " later" * (count < level.loads)
     words = f"{level.saved:,} of {level.unshared:,} saved"
     return text(WIDTH - 20, y, words, class_, data_saved=number, data_loads=level.loads) if level.saved else ""

@@ -13,16 +13,16 @@ from subbyte_widgets.svg import element, text
 WIDTH, TOP = 760.0, 92.0
 TIMES, TIMES_END = 128.0, 486.0
 BYTES, BYTES_END = 512.0, 696.0
-"""Where bars begin, and where the longest ends."""
+"""Where bars start, and where the longest one ends."""
 MOST_HIGH, LEAST_HIGH, ROWS_HIGH = 26.0, 13.0, 400.0
-"""Of a row, and of all rows as long as they are not too low."""
+"""Height of a row, and of all rows together unless they get too low."""
 MOST_LETTERS = 15
-"""Of a layer's name."""
+"""Longest name of a layer, in characters."""
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A record with where its parts go."""
+    """A record with the positions of its parts."""
 
     record: NetworkTimeline
 
@@ -37,7 +37,7 @@ class Drawing:
         return TOP + len(self.record.layers) * self.high
 
     def y(self, number: int) -> float:
-        """Where a layer's row begins."""
+        """Where a layer's row starts."""
         return TOP + number * self.high
 
     @property
@@ -55,12 +55,12 @@ class Drawing:
         return microseconds / self.longest * (TIMES_END - TIMES)
 
     def wide_bytes(self, count: float) -> float:
-        """Width of so many bytes."""
+        """Width of this many bytes."""
         return count / self.largest * (BYTES_END - BYTES)
 
 
 def timeline_svg(record: NetworkTimeline, chosen: int = -1) -> str:
-    """The picture, one of the layers marked."""
+    """The picture, with one of the layers marked."""
     drawing = Drawing(record)
     content = [
         text(24, 22, f"{record.network}: floors of {record.peaks_of}, and the kernels' estimates", "h"),

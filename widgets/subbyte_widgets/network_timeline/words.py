@@ -1,4 +1,4 @@
-"""The network timeline in words: a sentence for each layer, and what all of them come to."""
+"""The network timeline in words: a sentence for each layer, and one for all of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"))
 
 
 def unit_of(count: float) -> tuple[float, str]:
-    """In which unit so many bytes are told."""
+    """The unit in which this many bytes are shown."""
     return next(((factor, unit) for factor, unit in UNITS if count >= factor), (1.0, "bytes"))
 
 
@@ -19,7 +19,7 @@ def amount(count: float) -> str:
 
 
 def sentence(one: TimelineLayer) -> str:
-    """What a layer moves and computes, and what follows from it."""
+    """What a layer moves and computes, and what follows from that."""
     waiting = one.residual_read + one.residual_written
     longer = "moving" if one.move > one.multiply else "multiplying"
     operations = "one-bit operations" if one.bit_products else "operations on bytes"
@@ -42,7 +42,7 @@ def sentence(one: TimelineLayer) -> str:
 
 
 def whole(record: NetworkTimeline) -> str:
-    """What all layers come to, and how to read them."""
+    """The totals of all layers, and how to read them."""
     said = [
         f"{len(record.layers)} layers run from top to bottom.",
         "A floor is launching, then the longer of moving and multiplying;",

@@ -23,7 +23,7 @@ from subbyte_widgets.svg import INK
 
 MOST_BYTES = 400_000
 MADE = "quad"
-"""The scheme that generated kernels use; of the other one there is no CUDA text."""
+"""The scheme that generated kernels use; the other one has no CUDA text."""
 IDLE = "Values stay in their lanes: nothing here touches memory or another lane."
 
 

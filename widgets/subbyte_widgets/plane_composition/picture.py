@@ -1,7 +1,7 @@
 """The picture of :class:`~subbyte.technique.composition.PlaneComposition`: planes of the activations as rows, those of
 the weights as columns, the lane that has an output's counts, and their sum.
 
-A *place* is one of 32 output channels. Every number is the record's; ``step`` says how much is seen.
+A *place* is one of 32 output channels. Every number comes from the record; ``step`` determines how much is visible.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TIMES = "\u00d7"
 
 @dataclass(frozen=True)
 class Drawing:
-    """A record with where its parts go."""
+    """A record with the positions of its parts."""
 
     record: PlaneComposition
 
@@ -76,7 +76,7 @@ class Drawing:
 
 
 def places(drawing: Drawing) -> list[Place]:
-    """What the rows say of each output channel."""
+    """The contents of the rows for each output channel."""
     return [_place(drawing, one) for one in drawing.record.outputs]
 
 
@@ -113,7 +113,7 @@ def _name(term: Term) -> str:
 
 
 def _candidates(record: PlaneComposition) -> list[int]:
-    """The columns that some of the outputs have counts in, from left to right."""
+    """The columns in which some of the outputs have counts, from left to right."""
     return sorted({term.column for one in record.outputs for term in one.terms if term.column >= 0})
 
 

@@ -10,7 +10,7 @@ from subbyte_widgets.svg import element, text
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 760.0, 46.0, 690.0, 64.0, 262.0
 BAND = 0.62
-"""Part of the room of a value that its lines fill."""
+"""Fraction of a value's band that its lines fill."""
 SHADES = 8
 """Shades of one colour, from 0 (fastest) to the slowest; view.css holds them."""
 
@@ -140,7 +140,7 @@ def effect_rows(effects: Sequence[KnobEffect]) -> list[str]:
 
 
 def counts_in_words(points: LandscapePoints) -> str:
-    """How many configurations there are, were measured, and are refused why."""
+    """How many configurations there are, how many were measured, and how many were rejected for which reason."""
     refused = ", ".join(f"{kind} {count:,}" for kind, count in points.refused.items())
     rest = f", {sum(points.refused.values()):,} refused ({refused})" if refused else ""
     return f"{points.size:,} configurations: {points.measured:,} measured{rest}"

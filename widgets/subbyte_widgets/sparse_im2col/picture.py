@@ -1,7 +1,7 @@
-"""The picture of :class:`~subbyte.sparse.RowLowering`: an image row, its bitmap, a phase's word shifted and cut,
-the packed values with the column's run, the column.
+"""The picture of :class:`~subbyte.sparse.RowLowering`: an image row, its bitmap, a phase's word shifted and cut, the
+packed values with the column's run, the column.
 
-A *place* is one offset (r, s); ``step`` says how much is seen.
+A *place* is one offset (r, s); ``step`` determines how much is visible.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HEIGHT = TOP + PITCH * len(LINES) + 6
 
 @dataclass(frozen=True)
 class Drawing:
-    """A record with where its parts go."""
+    """A record with the positions of its parts."""
 
     record: RowLowering
 
@@ -48,11 +48,11 @@ class Drawing:
         return min((END - LEFT) / self.boxes, 34.0)
 
     def x(self, pixel: int) -> float:
-        """Where a pixel's or a bit's box begins."""
+        """Where the box of a pixel or a bit starts."""
         return LEFT + (self.margin + pixel) * self.wide
 
     def y(self, line: str) -> float:
-        """Where a line's boxes begin."""
+        """Where the boxes of a line start."""
         return TOP + PITCH * LINES.index(line)
 
     def cells(self, line: str, first: int = 0, last: int | None = None) -> list[tuple[float, float, float, float]]:
@@ -62,7 +62,7 @@ class Drawing:
 
 
 def places(drawing: Drawing) -> list[Place]:
-    """What the rows say of every offset."""
+    """The contents of the rows for every offset."""
     return [Place(_rows(drawing, one), place_words(drawing.record, one)) for one in drawing.record.columns]
 
 
@@ -107,7 +107,7 @@ def _letter(bit: bool, phase: int) -> str:
 
 
 def _moved(bit: str | None, at: int, one: LoweredColumn, outputs: int) -> str:
-    """A bit after the shift: one that no output has is cut; one that came in is padding."""
+    """A bit after the shift: one beyond the outputs is cut; one that was shifted in is padding."""
     if bit is None:
         return "p" if 0 <= at < outputs else "n"
     if not 0 <= at < outputs:

@@ -1,6 +1,6 @@
 """The picture of one workload's speed of light: floors and times as bars, the roofline, the techniques' speed-ups.
 
-Everything that stands for a number carries ``data-item`` (its place in the order of the arrow keys), ``data-value`` and
+Everything that represents a number carries ``data-item`` (its index in the order of the arrow keys), ``data-value`` and
 a ``title`` that says it in words.
 """
 
@@ -139,7 +139,7 @@ def _factor(name: str, factor: Factor, y: float, top: float, place: int, about: 
 
 
 class Axes:
-    """From operations per byte and TOPS, both logarithmic, to points of the picture."""
+    """Maps operations per byte and TOPS, both logarithmic, to points of the picture."""
 
     def __init__(self, record: Roofline) -> None:
         across = [point.intensity for point in record.points] or [1.0]

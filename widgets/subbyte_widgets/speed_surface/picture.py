@@ -15,16 +15,16 @@ WIDTH, LEFT, TOP, SIDE = 760.0, 86.0, 62.0, 352.0
 LEGEND = LEFT + SIDE + 34
 HEIGHT = TOP + SIDE + 56
 STEPS = (1.0, 1.25, 1.6, 2.2, 3.2, 5.0)
-"""Where a colour begins; below the first it is that of slower than dense."""
+"""Lower limits of the colours; below the first one it is the colour for slower than dense."""
 NAMES = 17.0
-"""Between the names of two break-even lines, which may lie side by side."""
+"""Least distance between the names of two break-even lines, which may be close together."""
 CONTOURS = {"same_unit": (2.0, 4.0), "dense_core": (1.0, 2.0, 4.0), "compute": (2.0, 4.0),
             "compute_dense_core": (1.0, 2.0, 4.0)}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A record with where densities lie: sparse ones at the lower left."""
+    """A record with the positions of densities: sparse ones at the lower left."""
 
     record: SpeedMap
 
@@ -34,7 +34,8 @@ class Drawing:
         return SIDE / len(self.record.surface.weights), SIDE / len(self.record.surface.activations)
 
     def x(self, weights: float) -> float:
-        """Where a density of the weights lies: cells are around theirs, between them it is a straight line."""
+        """The position of a density of the weights: cells are centred on theirs, and positions between them are
+        interpolated linearly."""
         return LEFT + self.size[0] * (0.5 + _place(self.record.surface.weights, weights))
 
     def y(self, activations: float) -> float:
@@ -57,7 +58,7 @@ def colour(speedup: float) -> int:
 
 
 def surface_svg(record: SpeedMap, over: str, chosen: int = -1) -> str:
-    """The map over one of the bases, one cell marked."""
+    """The map over one of the baselines, with one cell marked."""
     drawing = Drawing(record)
     where = record.surface
     content = [

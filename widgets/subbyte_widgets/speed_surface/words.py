@@ -42,7 +42,7 @@ def _nearest(axis: tuple[float, ...], density: float) -> int:
 
 
 def whole(record: SpeedMap) -> str:
-    """How to read it, and what lies on it."""
+    """How to read it, and what is on it."""
     even = min(record.contour("dense_core", 1.0), key=lambda pair: abs(pair[0] - pair[1]), default=None)
     own = "" if even is None else f" With equal densities the dense core is passed at about {sum(even) / 2:.2f}."
     layers = f" Dots are {record.layers_from}." if record.layers else ""

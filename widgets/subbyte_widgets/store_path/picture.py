@@ -36,13 +36,13 @@ Places = list[tuple[float, float]]
 STEPS = ("sums", "registers", "shared", "words", "store")
 """The step of the listing that fills each panel."""
 VEILS = ((8, 50, 364, 186), (372, 50, 384, 186), (8, 238, 364, 174), (372, 238, 384, 174), (8, 414, 540, 190))
-"""What of the picture is dim until its panel is reached: x, y, width, height."""
+"""Parts of the picture that are dimmed until their panel is reached: x, y, width, height."""
 VALUES_X = 556.0
 
 
 def stores_svg(record: PackedStores, chosen: int = -1, numbers: WorkedStores | None = None) -> str:
     """The five panels; with ``chosen``, an index into the record's bytes, that byte is marked in each, and with
-    ``numbers`` its values stand beside them."""
+    ``numbers`` its values are shown beside them."""
     colours = "Blue: the first pixel, orange: the second. A square is two channels: one byte once they are packed."
     drawn = [text(14, 20, record.title(), "h"), text(14, 38, colours, "s")]
     for x, row, name, what in HEADS:
@@ -67,7 +67,7 @@ def stores_svg(record: PackedStores, chosen: int = -1, numbers: WorkedStores | N
 
 
 def values_in_words(record: PackedStores, numbers: WorkedStores, index: int) -> list[tuple[str, str]]:
-    """What the byte is in each place, and its number there."""
+    """What the byte is in each panel, and its number there."""
     b = record.bytes[index]
     (low, high), (a, c) = numbers.sums[index], numbers.values[index]
     byte, word = numbers.bytes[index], numbers.words[index]
@@ -102,7 +102,7 @@ def places(byte: PackedByte) -> Places:
 
 
 def in_words(record: PackedStores, index: int) -> str:
-    """The way of one byte."""
+    """The path of one byte."""
     b = record.bytes[index]
     first = 16 * record.warp + b.channel
     return (

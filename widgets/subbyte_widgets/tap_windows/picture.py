@@ -1,7 +1,7 @@
-"""Pictures of :class:`~subbyte.technique.taps.TapAddresses`: a panel for each tap, and one tap taken apart.
+"""Pictures of :class:`~subbyte.technique.taps.TapAddresses`: a panel for each tap, and one tap in detail.
 
-A panel shows the rows of shared memory with the tap's window over them. Below, of the chosen tap: its row with the
-numbers of the pixels, the bytes of its first pixel, and the 64 bits of the descriptor, read back from the record's.
+A panel shows the rows of shared memory with the tap's window over them. Below, for the chosen tap: its row with the
+numbers of the pixels, the bytes of its first pixel, and the 64 bits of the descriptor, decoded from the record's.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TIMES, ARROW = "\u00d7", "\u2192"
 
 
 def windows_svg(record: TapAddresses, chosen: int = -1) -> str:
-    """All taps, and with ``chosen`` (an index) that tap taken apart."""
+    """All taps, and with ``chosen`` (an index) that tap in detail."""
     places = panel_places(record)
     head, _, what = record.title().partition(": ")
     drawn = [text(LEFT, 18, what[:1].upper() + what[1:], "h"), text(LEFT, 34, head, "s")]
@@ -61,7 +61,7 @@ def in_words(record: TapAddresses, chosen: int) -> str:
 
 
 def sentence(record: TapAddresses, index: int) -> str:
-    """What is done for a tap, against the one before."""
+    """What is done for a tap, compared with the previous one."""
     tap, before = record.taps[index], record.taps[index - 1] if index else None
     if not record.shared:
         return (
@@ -110,7 +110,7 @@ def detail_svg(record: TapAddresses, index: int) -> str:
 
 
 def _multiply(record: TapAddresses, tap: Tap, y: float) -> list[str]:
-    """The matrix instruction of the tap: what it takes from registers and what from shared memory."""
+    """The matrix instruction of the tap: what it reads from registers and what from shared memory."""
     box: dict[str, Any] = {"y": y + 8, "height": 30, "rx": 5}
     return [
         element("rect", x=LEFT, width=WIDE - 2 * LEFT, y=y, height=46, rx=6, class_="instruction"),
@@ -260,7 +260,7 @@ def _core_matrices(tap: Tap, y: float) -> list[str]:
 
 
 def _gap(tap: Tap) -> int:
-    """Between the two core matrices; rows that are swizzled lie in one piece."""
+    """The gap between the two core matrices; swizzled rows are contiguous."""
     return 0 if tap.descriptor >> SWIZZLE_BIT else 24
 
 

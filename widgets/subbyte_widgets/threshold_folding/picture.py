@@ -14,14 +14,14 @@ WIDTH, LEFT, RIGHT = 760.0, 70.0, 736.0
 TOP, BOTTOM = 62.0, 262.0
 CODES, CODES_LOW = 306.0, 396.0
 MOST_LEVELS = 15
-"""Thresholds that are drawn each; of more only the codes are."""
+"""Most thresholds that are drawn individually; with more, only the codes are drawn."""
 DEVIATIONS = 3.0
 """Of the sums to either side of their mean."""
 COLOURS = 4
 CHARACTER = 7.0
 """Pixels of a letter."""
 FEW = 5
-"""Thresholds that a sentence names."""
+"""Most thresholds that a sentence names."""
 
 
 def pages(records: Sequence[Folding]) -> list[Page]:
@@ -37,7 +37,7 @@ def span(record: Folding) -> tuple[int, int]:
 
 
 def inside(record: Folding) -> list[int]:
-    """The numbers of the levels that some sum in the picture passes and another does not."""
+    """The indices of the levels that some sums in the picture pass and others do not."""
     least, most = span(record)
     found = [i for i, level in enumerate(record.levels) if least < level <= most]
     return found if len(record.levels) <= MOST_LEVELS else []

@@ -24,7 +24,7 @@ def pages(record: Strides) -> list[Page]:
 
 
 def sentence(load: TileLoad, block: TileLoad) -> str:
-    """What a load of the plain layout costs, beside one of a tile in one piece."""
+    """What a load of the plain layout costs, compared with that of a contiguous tile."""
     meet = (
         "no two of its rows meet in a bank of shared memory: 1 cycle"
         if load.wavefronts == 1

@@ -1,7 +1,7 @@
 """The picture of the tuning monitor; view.js draws the same from the same columns.
 
-From the top: the trials and the best so far of every study, what the GPU did meanwhile, on the left the model's
-predictions against what was measured, on the right the knob values that were tried.
+From the top: the trials and the best so far of every study, the GPU's readings during it, on the left the model's
+predictions against measured times, on the right the knob values that were tried.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ State = Mapping[str, Any]
 
 
 class Axes:
-    """From (place of a trial, microseconds) to points of the picture, for all studies together."""
+    """Maps (index of a trial, microseconds) to points of the picture, for all studies together."""
 
     def __init__(self, studies: Sequence[State], total: int) -> None:
         self.count = max([total, 2, *(len(study["numbers"]) for study in studies)])
@@ -32,7 +32,7 @@ class Axes:
         self.low, self.high = log10(min(times)) - 0.2 * span, log10(max(times)) + 0.06 * span
 
     def x(self, place: float) -> float:
-        """Horizontal position of the trial told at ``place`` (from 0)."""
+        """Horizontal position of the trial whose result arrived at ``place`` (from 0)."""
         return LEFT + place / (self.count - 1) * (RIGHT - LEFT)
 
     def y(self, microseconds: float) -> float:
@@ -73,7 +73,7 @@ def monitor_svg(studies: Sequence[State], shown: int, total: int, title: str, st
 
 
 def lower(study: State) -> float:
-    """Where the lower panels begin."""
+    """Where the lower panels start."""
     return GPU + GPU_ROW * max(len(study["readings"]), 1) + 14
 
 

@@ -1,4 +1,4 @@
-"""What stands above the views: workload, architecture, a search to start, and what is known of the selection."""
+"""The controls above the views: workload, architecture, a search to start, and what is known about the selection."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ DEFAULT_STRATEGY = "auto"
 
 
 class Controls(ipywidgets.VBox):
-    """Two rows of ipywidgets bound to a :class:`~subbyte_widgets.Selection`, and a line that says what it is.
+    """Two rows of ipywidgets bound to a :class:`~subbyte_widgets.Selection`, and a line that describes the selection.
 
-    ``tune(strategy, trials)`` is called by the button; ``known()`` gives the landscape whose times are quoted.
+    ``tune(strategy, trials)`` is called by the button; ``known()`` returns the landscape whose times are quoted.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Controls(ipywidgets.VBox):
         self.follow()
 
     def say(self, words: str) -> None:
-        """Show one sentence in place of what is known."""
+        """Show one sentence instead of what is known."""
         self.status.value = element("div", words, style="line-height:1.4;padding:2px 4px")
 
     def _turn_to(self, workload: str) -> None:
@@ -83,13 +83,13 @@ class Controls(ipywidgets.VBox):
             self.say(str(problem))
 
     def follow(self, _change: object = None) -> None:
-        """Show what is selected, and what is known of it."""
+        """Show what is selected, and what is known about it."""
         self.workload.value, self.arch.value = self.selection.workload, self.selection.arch
         self.say(self.selection.error or in_words(self.selection, self._known()))
 
 
 def in_words(selection: Selection, landscape: Landscape | None) -> str:
-    """What is known of the selection in one sentence: its key, and its recorded time or why it is refused."""
+    """What is known about the selection in one sentence: its key, and its recorded time or why it is rejected."""
     choice = selection.now
     try:
         config = choice.config

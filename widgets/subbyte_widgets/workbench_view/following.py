@@ -1,4 +1,4 @@
-"""The views that follow a workbench's selection: what is known of every kernel, and what each family can show."""
+"""The views that follow a workbench's selection: those for every kernel, and those of each family's topics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OF_EVERY_KERNEL: dict[str, type[Follower]] = {
 
 
 def following_views() -> dict[str, type[Follower]]:
-    """The views by the names of their tabs, in order: those of the families' topics, then those of every kernel."""
+    """The views by the names of their tabs, in order: those of the families' topics, then those for every kernel."""
     found = {topic.tab: _view(topic.view) for having in topics().values() for topic in having.values() if topic.view}
     return {**found, **OF_EVERY_KERNEL}
 

@@ -1,4 +1,4 @@
-"""The workbench: one selection, what chooses it on top, and the views that follow it below."""
+"""The workbench: one selection, with the views that choose it on top and the views that follow it below."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ from subbyte_widgets.workbench_view.following import following_views
 
 
 class Workbench(Displayed, ipywidgets.VBox):
-    """Space explorer, tuning monitor and laboratory above, the views of the techniques below, one selection for all.
+    """Space explorer, tuning monitor and kernel lab above, the views of the techniques below, with one selection for
+    all.
 
     ``studies``: studies or records to show in the monitor; the Tune button starts another on ``runner``, as
-    :func:`subbyte.tune` takes it (``auto``: a GPU where there is one, else what was recorded). ``landscape``: what the
+    :func:`subbyte.tune` accepts it (``auto``: a GPU if there is one, else recorded times). ``landscape``: what the
     space explorer shows (default: the shipped one of the workload). ``selection`` is the
     :class:`~subbyte_widgets.Selection`; ``choosing`` and ``following`` hold the views by name. A view in a closed tab
     computes nothing.
@@ -66,8 +67,8 @@ class Workbench(Displayed, ipywidgets.VBox):
         super().__init__([self.controls, self.upper, self.lower], layout=layout)
 
     def tune(self, strategy: str = "auto", trials: int = 100) -> TuningMonitor | None:
-        """Start a study of the selected workload in the background and show it in the monitor, once the one before it
-        has ended; None when it cannot be started, and the line below the controls says why."""
+        """Start a study of the selected workload in the background and show it in the monitor, once the previous one
+        has ended; returns None if it cannot be started, and the line below the controls says why."""
         choice, given = self.selection.now, self._given
         same = given is not None and given.workload.spec == choice.workload.spec
         sources = Sources(self.runner, choice.arch, "paper", None, given if same else None, 0, None)
@@ -90,7 +91,8 @@ class Workbench(Displayed, ipywidgets.VBox):
         return monitor
 
     def _end_search(self) -> bool:
-        """End the search that runs here, if one does, and give it time to; whether none runs any more."""
+        """End the running search, if there is one, and give it time to finish; returns whether none is running any
+        more."""
         if (before := self.choosing["Tuning"]).running:
             self.controls.say("The search before this one is ending ...")
             before.stop_requested = True
@@ -128,7 +130,7 @@ class Workbench(Displayed, ipywidgets.VBox):
 def workbench(
     workload: ConvWorkload | str = FIRST, studies: Source | Sequence[Source] = (), **options: Any
 ) -> Workbench:
-    """A :class:`Workbench` for a workload; see there."""
+    """A :class:`Workbench` for a workload, with its arguments."""
     return Workbench(workload, studies, **options)
 
 

@@ -22,13 +22,13 @@ class BitsConfig(Configuration):
                          always=True)  # fmt: skip
     consumers: int = knob("co", whole(1, 7), "warpgroups that multiply; they take tiles of 8 pixels in turn",
                           default=2, always=True)  # fmt: skip
-    turn_rows: int = knob("tu", whole(1, 2), "output rows of a warpgroup's turn: tiles one below the other", default=1)
+    turn_rows: int = knob("tu", whole(1, 2), "output rows of a warpgroup's turn: vertically adjacent tiles", default=1)
     run_on: int = knob(
         "ro", flag(), "1 = tiles of 8 pixels run on from one output row into the next (stride 1); 0 = they end with it",
         default=0,
     )  # fmt: skip
     row_parts: int = knob(
-        "rp", whole(1, 8), "blocks along an output row: each has its share of tiles, and copies what they read",
+        "rp", whole(1, 8), "blocks along an output row: each has its share of tiles, and copies their input",
         default=1,
     )  # fmt: skip
     doubled: int = knob(
@@ -41,7 +41,7 @@ class BitsConfig(Configuration):
     stagger: int = knob(
         "st", whole(0, 6), "warpgroups that multiply at a time, while the others compare; 0 = all of them", default=0
     )
-    dependent_launch: int = knob("pdl", flag(), "1 = may start before the kernel before it has ended", default=1)
+    dependent_launch: int = knob("pdl", flag(), "1 = may start before the preceding kernel has ended", default=1)
     paired_rows: int = knob(
         "pr", flag(), "1 = layout nb8r: two rows share the 128 bits of up to 64 channels; 0 = nhwcnc", default=0
     )

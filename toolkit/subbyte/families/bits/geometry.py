@@ -46,8 +46,8 @@ class BitsGeometry(BitsTiles):
 
     @cached_property
     def pieces(self) -> tuple[int, ...]:
-        """Bytes from a tile's first input pixel to each piece of 128 channels of a tap, ascending where a
-        descriptor can count from one to the next (rule ``instruction``)."""
+        """Bytes from a tile's first input pixel to each piece of 128 channels of a tap; ascending if a
+        descriptor can express the distances (rule ``instruction``)."""
         w = self.view
         return tuple(
             (r * w.dilation * self.pitch + s * w.dilation) * self.pixel_bytes + block * self.planes * CORE_BYTES

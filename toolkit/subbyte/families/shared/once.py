@@ -12,7 +12,7 @@ else:
 
     class once(cached_property):
         """``functools.cached_property`` without its lock, which before Python 3.12 took longer than most of what plans
-        compute: a search makes thousands of them. Two threads may compute the same value twice, which does no harm."""
+        compute: a search makes thousands of plans. Two threads may compute the same value twice, which is harmless."""
 
         def __init__(self, function: Callable[[Any], Any]) -> None:
             super().__init__(function)

@@ -49,6 +49,10 @@ class StemConfig(Configuration):
         "be", flag(), "1 = the next tile is multiplied behind a tile's requantization, where an int4 output needs no "
         "more than a multiply-add", default=0,
     )  # fmt: skip
+    held_weights: int = knob(
+        "hw", flag(), "1 = weights stay in registers: 64 output channels are the rows of an instruction, pixels its "
+        "columns, and it reads half as much shared memory; results change places between lanes", default=0,
+    )  # fmt: skip
     min_blocks: int = knob(
         "mb", whole(1, 8), "blocks of a multiprocessor that the compiler keeps registers free for", default=1
     )

@@ -18,6 +18,10 @@ STEP_BYTES = 32
 """Bytes of an output channel's weights in a step: K of an instruction."""
 FORM = "stem"
 """Prefix of the weights' layouts."""
+EXCHANGED = 512
+"""Bytes of a warp's results of a tile: 64 pixels of 16 output channels."""
+HELD = " held"
+"""How the form of weights ends that stay in registers."""
 LINES = 3
 """Rows of parameters."""
 
@@ -186,9 +190,19 @@ class StemPlan:
         return min(self.config.buffers, self.config.turns)
 
     @property
+    def exchange_base(self) -> int:
+        """Where results change places between the lanes of a warp, if they do."""
+        return self.strings_base + self.config.consumers * self.buffers * self.buffer_bytes
+
+    @property
+    def exchange_bytes(self) -> int:
+        """Of a warp: those of a tile of each of the output rows that are summed up together."""
+        return self.config.held_weights * self.config.together * EXCHANGED
+
+    @property
     def barrier_base(self) -> int:
         """Place of the barrier that counts the bytes of weights and parameters."""
-        return self.strings_base + self.config.consumers * self.buffers * self.buffer_bytes
+        return self.exchange_base + 4 * self.config.consumers * self.exchange_bytes
 
     @property
     def shared_bytes(self) -> int:
@@ -217,7 +231,7 @@ class StemPlan:
     @property
     def weight_form(self) -> str:
         """Everything that determines the words of the weights: the layer, and the output channels of a block."""
-        return f"{FORM} {self.workload.spec} {self.config.filters}"
+        return f"{FORM} {self.workload.spec} {self.config.filters}{self.config.held_weights * HELD}"
 
     @property
     def blocks(self) -> int:

@@ -18,6 +18,8 @@ MOST_TAPS = 11
 REGISTER_OVERHEAD = 4
 """Registers per thread besides sums, packed words, parameters and input words, at least: the compiler
 reports spills."""
+CHANNEL_ROWS = 64
+"""Rows of an instruction."""
 MOST_INSTRUCTIONS = 256
 """Most matrix instructions in a turn's tiles: they are unrolled."""
 MOST_GROUPS = 16
@@ -82,6 +84,18 @@ def _tiles(plan: StemPlan) -> str | None:
     return None
 
 
+def _held(plan: StemPlan) -> str | None:
+    if not plan.config.held_weights:
+        return None
+    if plan.config.filters != CHANNEL_ROWS:
+        return f"tile: held_weights: a warpgroup's rows are {CHANNEL_ROWS} output channels, not {plan.config.filters}"
+    if plan.strings.phases > 2:
+        return (
+            f"tile: held_weights: the weights of {plan.strings.phases} phases take turns, two at most stay in registers"
+        )
+    return None
+
+
 def _code(plan: StemPlan) -> str | None:
     count = plan.config.turn_rows * plan.strings.steps
     return f"code size: {count} matrix instructions exceed {MOST_INSTRUCTIONS}" if count > MOST_INSTRUCTIONS else None
@@ -107,6 +121,8 @@ def registers_needed(plan: StemPlan) -> int:
     """Approximate registers per thread."""
     config, lay = plan.config, plan.strings
     parameters = config.filters // 2 if plan.begun else 24
+    if config.held_weights:
+        parameters = 4 * lay.steps * lay.phases + (4 if plan.begun else 6)
     read = plan.passes * plan.input_rows * lay.span
     written = lay.length
     multiplied = (1 + plan.behind) * config.together * (plan.row_sums + config.filters // 16)
@@ -136,7 +152,7 @@ def _shared(plan: StemPlan) -> str | None:
 
 
 RULES: tuple[Callable[[StemPlan], str | None], ...] = (
-    _layer, _tiles, _index, _code, _behind, _threads, _registers, _shared,
+    _layer, _tiles, _index, _held, _code, _behind, _threads, _registers, _shared,
 )  # fmt: skip
 
 

@@ -43,7 +43,7 @@ static const uint16_t @stem@_taps[] = {
 
 /* Weights: w int8 [K][R][S][C] -> words uint32 @w_words@, all of them written: bytes,
  * [slices of @slice@ filters][@phases@ phases][@steps@ steps][@slice@ / 8][2][8][16 bytes]. Where a window begins in its first word depends on the
- * output column: the phases. Filter q * @slice@ / 4 + 2 * j + e of a slice is column 8 * j + 2 * q + e. Byte i of a window is byte i % 16
+ * output column: the phases. @order@. Byte i of a window is byte i % 16
  * of half i % 32 / 16 of step i / 32. BAD_VALUE when a value is outside -8..7. */
 static inline int @stem@_prepare_weights(const int8_t *w, uint32_t *words)
 {
@@ -52,7 +52,7 @@ static inline int @stem@_prepare_weights(const int8_t *w, uint32_t *words)
         words[i] = 0;
     }
     for (size_t k = 0; k < filters; ++k) {
-        const size_t quad = k % slice / (slice / 4), pair = k % slice % (slice / 4) / 2;
+        const size_t one = k % slice, line = @line@;
         for (size_t tap = 0; tap < taps; ++tap) {
             const int8_t given = *w++;
             if (given < -8 || given > 7) {
@@ -60,8 +60,8 @@ static inline int @stem@_prepare_weights(const int8_t *w, uint32_t *words)
             }
             for (size_t phase = 0; phase < @phases@; ++phase) {
                 const size_t place = @stem@_taps[phase * taps + tap], part = (k / slice * @phases@ + phase) * @steps@ + place / 32;
-                const size_t matrix = (part * (slice / 8) + pair) * 2 + place % 32 / 16;
-                words[(matrix * 8 + quad * 2 + k % 2) * 4 + place % 16 / 4] |= ((uint32_t)given & 255u) << (8 * (place % 4));
+                const size_t matrix = (part * (slice / 8) + line / 8) * 2 + place % 32 / 16;
+                words[(matrix * 8 + line % 8) * 4 + place % 16 / 4] |= ((uint32_t)given & 255u) << (8 * (place % 4));
             }
         }
     }

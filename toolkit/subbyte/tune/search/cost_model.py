@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from typing import Any
@@ -23,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subbyte.errors import MissingDependency
+from subbyte.left_out import without
 
 Array = npt.NDArray[np.floating[Any]]
 
@@ -66,21 +65,12 @@ def _xgboost() -> Any:
         return xgboost
     assert found.origin is not None
     spec = spec_from_file_location(COPY, found.origin, submodule_search_locations=found.submodule_search_locations)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = sys.modules[COPY] = module_from_spec(spec)
-    with _without("sklearn"):
+    with without("sklearn"):
         spec.loader.exec_module(module)
     return module
-
-
-@contextmanager
-def _without(name: str) -> Iterator[None]:
-    """A module that is not imported yet cannot be."""
-    sys.modules[name] = None  # type: ignore[assignment]  # what makes an import fail
-    try:
-        yield
-    finally:
-        del sys.modules[name]
 
 
 class BoostedTrees:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 from tvm.script import tirx as T
@@ -41,7 +42,7 @@ def begin_sums(block: Block) -> None:
         T.buffer_store(left, T.truncdiv(begun + LARGEST_BYTE // 2, T.int32(LARGEST_BYTE)), [0])
         rest = bind("rest", begun - left[0] * LARGEST_BYTE)
         quad, pair = channel // (filters // 4), channel % (filters // 4) // 2
-        column = bind("column", pair * 8 + quad * 2 + channel % 2)
+        column = bind("column", _row(channel) if plan.config.held_weights else pair * 8 + quad * 2 + channel % 2)
         at = bind("constant_at", block.base + T.cast(column // 8 * 256 + column % 8 * 16, "uint32"))
         taken = [rest]
         for _ in range(len(plan.strings.constants(0)) - 1):
@@ -56,6 +57,23 @@ def begin_sums(block: Block) -> None:
                 word, target = registers("word", 1), at + T.uint32(_offset(block, phase, place))
                 op.load_shared4(word, 0, target)
                 op.store_shared4(target, word[0] | more)
+
+
+def _row(channel: Any) -> Any:
+    """The row of an instruction that an output channel is, where weights stay in registers."""
+    return channel // 16 * 16 + channel % 2 * 8 + channel % 16 // 2
+
+
+def held_weights(block: Block) -> Any:
+    """All weights of a thread's two rows, in registers: [phase][step][word of the operand]."""
+    plan, steps = block.plan, block.plan.strings.steps
+    held = registers("weight", 4 * steps * plan.strings.phases)
+    place = block.warp % 4 * 512 + block.lane * 4
+    at = bind("weight_at", block.base + T.cast(place, "uint32"))
+    for phase, step, word in product(range(plan.strings.phases), range(steps), range(4)):
+        offset = phase * plan.phase_bytes + step * plan.step_bytes + word % 2 * 256 + word // 2 * 128
+        op.load_shared4(held, 4 * (phase * steps + step) + word, at + T.uint32(offset))
+    return held
 
 
 def _offset(block: Block, phase: int, place: int) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 from tvm.script import tirx as T
 
 from subbyte.families.stem.emit.block import Block, Turn, coordinates, turn_of
+from subbyte.families.stem.emit.channel_rows import ChannelRows
 from subbyte.families.stem.emit.constants import begin_sums, set_up
 from subbyte.families.stem.emit.epilogue import Epilogue
 from subbyte.families.stem.emit.multiply import Multiplier
@@ -39,7 +40,7 @@ def _body(plan: StemPlan, activations: Any, output: Any, parameters: Any, weight
         begin_sums(block)
         op.async_fence()
         T.evaluate(T.cuda.cta_sync())
-    multiplier, epilogue = Multiplier(block), Epilogue(block)
+    multiplier, epilogue = Multiplier(block), (ChannelRows if plan.config.held_weights else Epilogue)(block)
     with loop("turn", plan.config.turns, T.serial) as count:
         number = bind("number", block.first_turn + count)
         with when(_exists(plan, number)):
@@ -69,7 +70,7 @@ def _read(writer: Writer, number: Any) -> None:
         writer.read(turn_of(plan, number))
 
 
-def _tiles(block: Block, multiplier: Multiplier, epilogue: Epilogue, buffer: Any, turn: Turn) -> None:
+def _tiles(block: Block, multiplier: Multiplier, epilogue: Epilogue | ChannelRows, buffer: Any, turn: Turn) -> None:
     """All tiles of a turn."""
     plan = block.plan
     rows = range(0, plan.config.turn_rows, plan.config.together)

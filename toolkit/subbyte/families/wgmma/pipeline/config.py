@@ -48,7 +48,7 @@ class PipelineConfig(WgmmaConfig):
     consumers_m: int = knob("cm", whole(), CONSUMERS_M, default=1, always=True)
     consumers_n: int = knob("cn", whole(), CONSUMERS_N, default=1)
     consumers_rows: int = knob(
-        "cr", whole(), "consumers that take the tile iterations of a segment in turn, or divide its rows", default=1
+        "cr", whole(), "consumers that alternate in the tile iterations of a segment, or divide its rows", default=1
     )
     segments: int = knob("sg", whole(), SEGMENTS, default=1, always=True)
     m_iterations: int = knob(
@@ -59,7 +59,9 @@ class PipelineConfig(WgmmaConfig):
         "tm", whole(), "tiles of 64 output channels that a consumer multiplies with the same pixels: 1, 2", default=1
     )
     cluster_split_k: int = knob("sk", whole(), SPLIT_K, default=1)
-    channel_groups: int = knob("cg", whole(), "groups of the input channels of a row, a stage each", default=1)
+    channel_groups: int = knob(
+        "cg", whole(), "groups into which a row's input channels are divided, one stage each", default=1
+    )
     stages: int = knob("st", whole(), "stages of the pipeline", default=4, always=True)
     row_reuse: int = knob(
         "rr", whole(0, 3),
@@ -73,26 +75,26 @@ class PipelineConfig(WgmmaConfig):
     in_flight: int = knob("if", whole(), IN_FLIGHT, default=1)
     stagger: int = knob(
         "sta", whole(0, 2),
-        "what lets one of two consumers' epilogue meet the other's multiplications: 1 = ping-pong: each begins an "
-        "iteration when the other is two thirds through its own; 2 = skewed start: only the first iteration of the "
-        "second one begins late, by about an epilogue; 0 = both begin together",
+        "how one consumer's epilogue overlaps the other's multiplications: 1 = ping-pong: each starts an iteration "
+        "when the other is two thirds through its own; 2 = skewed start: only the second one's first iteration "
+        "starts late, by about an epilogue; 0 = both start together",
         default=1,
     )  # fmt: skip
     pixels: int = knob(
         "px", named(*PIXELS),
-        "which output pixels a fragment row has. rows = those of one output row; half_rows = the same, and segments "
-        "may end in the middle of a row: a block of whole rows and a half has a narrower instruction for the half; "
-        "two_groups, four_groups = the same pixels of so many groups of 8 images (7 pixels of two are a width), also "
-        "with half rows. Of 1x1 kernels without padding: flat = with a stride too, pixels follow one another whatever "
-        "their rows; flat_batch = they do across all groups of images, and tiles lie across their borders",
+        "which output pixels form a fragment row. rows = those of one output row; half_rows = the same, but segments "
+        "may end in the middle of a row: a block of whole rows and a half uses a narrower instruction for the half; "
+        "two_groups, four_groups = the same pixels of several groups of 8 images (7 pixels of two groups are one "
+        "width), also with half rows. For 1x1 kernels without padding: flat = pixels form one sequence, even with a "
+        "stride; flat_batch = one sequence across all groups of images, whose borders tiles may cross",
         default=0,
     )  # fmt: skip
-    producers: int = knob("pr", whole(), "warpgroups that load input rows, in turns: 1, 2", default=1)
+    producers: int = knob("pr", whole(), "warpgroups that load input rows, alternating: 1, 2", default=1)
     start: int = knob(
         "ls", whole(0, 3),
-        "0 = everybody waits for the whole block behind the first loads; 1 = the same, and the producer loads its "
-        "own first rows when those of the consumers have arrived; 2 = lean: nobody waits for the whole block, and rows "
-        "are loaded before weights; 3 = both",
+        "0 = a barrier of the whole block after the first loads; 1 = the same, and the producer loads its own first "
+        "rows after those of the consumers have arrived; 2 = lean: no barrier of the whole block, and rows are loaded "
+        "before weights; 3 = both",
         default=0,
     )  # fmt: skip
     producer_registers: int = knob(
@@ -100,20 +102,20 @@ class PipelineConfig(WgmmaConfig):
     )
     operands_apart: int = knob(
         "oa", whole(0, 1),
-        "1 = each half of a weight fragment's channels is unpacked in front of its own multiplications, which leaves "
-        "registers for 192 sums of a thread; 0 = both in front of the first",
+        "1 = each half of a weight fragment's channels is unpacked just before its own multiplications, which leaves "
+        "registers for 192 sums per thread; 0 = both before the first",
         default=0,
     )  # fmt: skip
     copies_ahead: int = knob(
         "ca", whole(0, 8),
-        "stages that the producer has on their way in shared memory, packed, by asynchronous copies, in place of "
-        "registers; those of 8-bit activations in their own stage buffers; 0 = in registers (load_ahead)",
+        "stages that the producer has in flight in shared memory, packed, by asynchronous copies, instead of in "
+        "registers; those of 8-bit activations go to their own stage buffers; 0 = in registers (load_ahead)",
         default=0,
     )  # fmt: skip
     duplicate_aware: str = switch(
         "dup.", choice(*SWITCH_VALUES["duplicate_aware"]),
         "full = an input pixel enters shared memory once and a tap is an address; none = the pixels of every tap are "
-        "loaded and stored anew",
+        "loaded and stored again",
         default="full",
     )  # fmt: skip
     register_packing: bool = switch("rp", choice(*SWITCH_VALUES["register_packing"]), PACKING, default=True)

@@ -40,30 +40,30 @@ class SingleTileConfig(WgmmaConfig):
     segments: int = knob("sg", whole(), SEGMENTS, default=1, always=True)
     cluster_split_k: int = knob("sk", whole(), SPLIT_K, default=1)
     multicast: int = knob(
-        "mc", whole(), "blocks of a cluster that need the same weights: each copies a share to all of them", default=1,
+        "mc", whole(), "blocks of a cluster that need the same weights: each sends a share to all of them", default=1,
         always=True,
     )  # fmt: skip
     unroll: int = knob("un", whole(), UNROLL, default=1)
     in_flight: int = knob("if", whole(), IN_FLIGHT, default=1)
     dependent_launch: int = knob(
-        "pdl", flag(), "programmatic dependent launch: 1 = a launch may begin before the one before it has ended",
+        "pdl", flag(), "programmatic dependent launch: 1 = a launch may start before the preceding one has ended",
         default=1,
     )  # fmt: skip
     weights_ahead: int = knob(
         "wa", whole(0),
         "n > 0 = a fragment's weights are read from shared memory when the n-th before it is unpacked; 0 = all of a "
-        "loop body at its beginning",
+        "loop body at its start",
         default=0,
     )  # fmt: skip
     parameters: int = knob(
         "pa", whole(0, 2),
-        "when a consumer loads its requantization parameters: 0 = behind its first row's loads; 1 = late, behind "
-        "that row's arrival; 2 = early, before it waits for the launch before, and its sums begin with them",
+        "when a consumer loads its requantization parameters: 0 = after its first row's loads; 1 = late, after that "
+        "row's arrival; 2 = early, before it waits for the preceding launch, and its sums start from them",
         default=0,
     )  # fmt: skip
     early_start: int = knob(
         "es", whole(0, 2),
-        "1 = consumers read the first weights and meet at one barrier behind their rows; 2 = the same, and the only "
+        "1 = consumers read the first weights and meet at one barrier after their rows; 2 = the same, and the only "
         "consumer and the producer load half of the first row each; 0 = rows are counted one by one",
         default=0,
     )  # fmt: skip

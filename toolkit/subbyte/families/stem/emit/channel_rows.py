@@ -1,0 +1,134 @@
+"""Sums whose rows are output channels to memory: requantized and packed, or as they are.
+
+A thread has rows ``g`` and ``g + 8`` (``g = lane // 4``), neighbouring channels, of images ``2 q`` and ``2 q + 1``
+(``q = lane % 4``) of all eight pixels of a tile. As in the wgmma family two sums are a byte and two pixels a register,
+``stmatrix.trans`` turns four of these from channels by images to images by channels, and a lane then reads all 16
+channels of two pixels of an image.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script import tirx as T
+
+from subbyte.families.stem.config import TILE_PIXELS
+from subbyte.families.stem.emit.block import Block, Turn
+from subbyte.families.stem.plan import EXCHANGED, LINES
+from subbyte.tirx import instructions as op
+from subbyte.tirx.emit import bind, every, loop, registers, when
+from subbyte.tirx.requantize import by_float, finished, requantize
+from subbyte.workload.precision import SUMS
+
+PAIRS = TILE_PIXELS // 2
+"""Registers of a thread's packed results of a tile, two pixels each."""
+
+
+class ChannelRows:
+    """Where a thread's results of a tile go, and how."""
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        plan = block.plan
+        self.warp = bind("warp_place", block.warp % 4)
+        self.signed = plan.requant != "fixed"
+        if plan.output == SUMS:
+            return
+        place = block.warp * plan.exchange_bytes + block.lane * 16 + plan.exchange_base
+        self.place = bind("exchange_at", block.base + T.cast(place, "uint32"))
+        self.lines = range(LINES) if self.signed else range(1, LINES)
+        self.held = registers("held", 2 * len(self.lines))
+        channel = T.cast(self.warp * 16 + block.lane // 4 * 2, "uint32")
+        at = bind("held_at", block.base + T.uint32(plan.parameter_base) + channel * T.uint32(4))
+        for index, line in enumerate(self.lines):
+            for parity in range(2):
+                op.load_shared4(self.held, 2 * index + parity, at + T.uint32(4 * (line * plan.config.filters + parity)))
+
+    def store(self, sums: Any, turn: Turn, tile: Any, first_row: int) -> None:
+        """Requantize, pack and store a tile of each of the output rows that were summed up together."""
+        plan, lay = self.block.plan, self.block.plan.strings
+        unit = turn.segment * plan.segment_units + tile // lay.phases
+        column = bind("column", unit * TILE_PIXELS * lay.phases + tile % lay.phases)
+        first = bind("first_row", turn.rows * plan.config.turn_rows + first_row)
+        rows = range(plan.config.together)
+        if plan.output == SUMS:
+            for row in rows:
+                self._store_sums(sums, row, turn, first + row, column)
+            return
+        for row in rows:
+            packed = registers("packed", PAIRS)
+            for pair in range(PAIRS):
+                self._pack(packed, pair, sums, row)
+            op.store_transposed(self.place + T.uint32(row * EXCHANGED), [packed[pair] for pair in range(PAIRS)])
+        op.emit(T.cuda.warp_sync())
+        read = registers("read", 4 * len(rows))
+        for row in rows:
+            op.load_shared16(read, self.place + T.uint32(row * EXCHANGED), 4 * row)
+        op.emit(T.cuda.warp_sync())  # all have read: the next tile may write
+        for row in rows:
+            self._store_words([read[4 * row + i] for i in range(4)], turn, first + row, column)
+
+    def _inside(self, p: Any, q: Any) -> Any:
+        """The output has this pixel."""
+        plan = self.block.plan
+        inside = [p < plan.workload.p] if plan.workload.p % plan.config.turn_rows else []
+        inside += [q < plan.workload.q] if plan.workload.q % plan.strings.unit_pixels else []
+        return every(inside)
+
+    def _word(self, turn: Turn, p: Any, q: Any, image: Any) -> Any:
+        """First of the words with the warp's 16 channels of an image's pixel."""
+        plan, block = self.block.plan, self.block
+        channels = block.slice_ * (plan.config.filters // 32) + self.warp // 2
+        return plan.output_word(turn.group, p, q, channels, image) + self.warp % 2 * 2
+
+    # ---- int4 -------------------------------------------------------------------------------------------------------
+
+    def _pack(self, packed: Any, pair: int, sums: Any, row: int) -> None:
+        """Two pixels of the thread's two channels and two images."""
+        T.buffer_store(packed, T.uint32(0), [pair])
+        for image in (1, 0):
+            for odd in (1, 0):
+                low, high = (
+                    bind("value", self._requantized(self._sum(sums, row, 2 * pair + odd, parity, image), parity))
+                    for parity in range(2)
+                )
+                op.pack_int4(packed[pair], high, low, self.signed)
+
+    def _requantized(self, value: Any, parity: int) -> Any:
+        plan, own = self.block.plan, [self.held[2 * index + parity] for index in range(len(self.lines))]
+        if self.signed:
+            return requantize(plan, value, [T.cast(one, "int32") for one in own])
+        factor, offset = (T.reinterpret("float32", one) for one in own)
+        return by_float(plan, value, factor, offset)
+
+    def _store_words(self, read: list[Any], turn: Turn, p: Any, column: Any) -> None:
+        """Two pixels of a lane's image: their bytes take turns in what it read."""
+        plan, lane = self.block.plan, self.block.lane
+        words = registers("words", 2)
+        for odd, selector in enumerate((0x6420, 0x7531)):
+            q = bind("q", column + (lane // 8 * 2 + odd) * plan.strings.phases)
+            with when(self._inside(p, q)):
+                for half in range(2):
+                    op.permute_bytes(words[half], read[2 * half], read[2 * half + 1], T.uint32(selector))
+                    if not self.signed:
+                        T.buffer_store(words, finished(plan, words[half]), [half])
+                target = bind("target", self._word(turn, p, q, lane % 8))
+                with loop("i", 2, T.vectorized) as i:
+                    T.buffer_store(self.block.output, words[i], [target + i])
+
+    # ---- int32 ------------------------------------------------------------------------------------------------------
+
+    def _store_sums(self, sums: Any, row: int, turn: Turn, p: Any, column: Any) -> None:
+        plan, lane = self.block.plan, self.block.lane
+        for pixel in range(TILE_PIXELS):
+            q = column + pixel * plan.strings.phases
+            with when(self._inside(p, q)):
+                for image in range(2):
+                    at = self._word(turn, p, q, lane % 4 * 2 + image) * 8 + lane // 4 * 2
+                    for parity in range(2):
+                        value = self._sum(sums, row, pixel, parity, image) >> T.int32(plan.atom.scale_log2)
+                        T.buffer_store(self.block.output, value, [at + parity])
+
+    def _sum(self, sums: Any, row: int, pixel: int, parity: int, image: int) -> Any:
+        """One of a thread's sums, still scaled by the atom."""
+        return T.cast(sums[row * self.block.plan.row_sums + pixel * 4 + parity * 2 + image], "int32")
