@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.network.heldout import drawn
+from benchmarks.network.heldout import held_out
 from benchmarks.network.times import FORMAT
 from benchmarks.shared.command import answering, parser_of
 from subbyte.device.arch import arch
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
     args = parser.parse_args(arguments)
     kernels = [one for path in args.paths for one in _read(path)]
     ratios: dict[str, float] = {}
-    for layer in drawn():
+    for layer in held_out():
         found = judged(layer, [one for one in kernels if one["cell"] == layer.spec])
         if found is None:
             print(f"{layer.spec:34} nothing measured")

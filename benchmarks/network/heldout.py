@@ -93,6 +93,11 @@ def fold(workload: ConvWorkload) -> tuple[object, ...]:
     return w.h, w.w, w.c, w.k, w.r, w.s, w.pad, w.stride, w.dilation, w.precision
 
 
+def held_out() -> list[ConvWorkload]:
+    """These layers, and those of the seed before: what no training has seen."""
+    return [*drawn(), *drawn(FORMER_SEED)]
+
+
 def is_held_out(workload: ConvWorkload) -> bool:
     """Whether a layer is one of these, or of those of the seed before, or a variant of one."""
     return fold(workload) in _folds()
@@ -100,7 +105,7 @@ def is_held_out(workload: ConvWorkload) -> bool:
 
 @cache
 def _folds() -> frozenset[tuple[object, ...]]:
-    return frozenset(fold(one) for seed in (SEED, FORMER_SEED) for one in drawn(seed))
+    return frozenset(map(fold, held_out()))
 
 
 def judged(path: Path) -> int:
