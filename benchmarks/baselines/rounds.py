@@ -133,6 +133,13 @@ def asked_for_once(args: argparse.Namespace, cells: list[ConvWorkload]) -> None:
     prove_writable(args.out, "--out")
     if args.out.exists():
         read_record(args.out)
+    known = read_lines(args.found)
+    alone = [cell.label for cell in cells if not asked_of(cell, known)]
+    if alone:
+        raise InvalidInput(
+            f"--found: no search has a baseline of {', '.join(alone[:4])}, to be measured beside; "
+            "`python benchmarks/baselines search` makes one"
+        )
 
 
 def builds(args: argparse.Namespace) -> str:

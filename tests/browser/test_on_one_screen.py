@@ -165,7 +165,7 @@ def test_panels_and_charts_can_be_read_and_stay_in_place(open_tab: Callable[...,
                           ".querySelector(output).id = id }", [number, f"panel{number}", OUTPUT])  # fmt: skip
         place = f"#panel{number}"
         tab.page.wait_for_selector(f"{place} {waited}")
-        faults[shown] = jumps(tab.page, place, after=400)
+        faults[shown] = jumps(tab.page, place, after=400, grows=True)
         faults[shown] += nameless(tab.page, place)
     tab.theme("JupyterLab Dark")
     for number, shown in enumerate(PANELS, 1):

@@ -162,7 +162,11 @@ function sighted(render, packed) {
       el.style.opacity = waiting ? 0.45 : "";
       el.setAttribute("aria-busy", String(waiting));
     };
-    const eye = new IntersectionObserver((found) => tell(found.at(-1).isIntersecting), { rootMargin: "200px" });
+    const look = (found) => {
+      named(el); // here too: a view that has its height from the start is not shown once more
+      tell(found.at(-1).isIntersecting);
+    };
+    const eye = new IntersectionObserver(look, { rootMargin: "200px" });
     eye.observe(el);
     const unnamed = onceShown(el, () => named(el));
     model.on("change:waiting", wait);

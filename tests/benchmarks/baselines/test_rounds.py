@@ -286,6 +286,10 @@ def test_what_is_wrong_is_said_before_a_gpu_is_touched(measuring, tmp_path, caps
         (["--pack", pack, "--out", str(tmp_path), *cells], "cannot be written (it is a folder)"),
         (["--pack", pack, "--out", str(tmp_path / "file" / "x.json"), *cells], "cannot be written"),
         (["--pack", pack, "--out", out, "--cutlass", "none.so", *cells], "none.so: there is no such file"),
+        (
+            ["--pack", pack, "--out", out, *cells, "--found"],
+            "no search has a baseline of layer0@8, to be measured beside",
+        ),
         (["--pack", pack, "--out", out, "--rounds", "0", *cells], "rounds=0"),
     ):
         assert rounds.main(words) == 2

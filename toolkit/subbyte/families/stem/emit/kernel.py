@@ -70,7 +70,7 @@ def _read(writer: Writer, number: Any) -> None:
         writer.read(turn_of(plan, number))
 
 
-def _tiles(block: Block, multiplier: Multiplier, epilogue: Epilogue, buffer: Any, turn: Turn) -> None:
+def _tiles(block: Block, multiplier: Multiplier, epilogue: Epilogue | ChannelRows, buffer: Any, turn: Turn) -> None:
     """All tiles of a turn."""
     plan = block.plan
     rows = range(0, plan.config.turn_rows, plan.config.together)
