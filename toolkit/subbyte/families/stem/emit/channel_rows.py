@@ -20,6 +20,7 @@ from subbyte.tirx.emit import bind, every, loop, registers, when
 from subbyte.tirx.requantize import by_float, finished, requantize
 from subbyte.workload.precision import SUMS
 
+WORD_CHANNELS = 8
 PAIRS = TILE_PIXELS // 2
 """Registers of a thread's packed results of a tile, two pixels each."""
 
@@ -120,11 +121,12 @@ class ChannelRows:
 
     def _store_sums(self, sums: Any, row: int, turn: Turn, p: Any, column: Any) -> None:
         plan, lane = self.block.plan, self.block.lane
+        first = bind("first_sum", self._word(turn, p, column, lane % 4 * 2) * WORD_CHANNELS + lane // 4 * 2)
+        apart = [plan.output_word(0, 0, *at) * WORD_CHANNELS for at in ((plan.strings.phases, 0, 0), (0, 0, 1))]
         for pixel in range(TILE_PIXELS):
-            q = column + pixel * plan.strings.phases
-            with when(self._inside(p, q)):
+            with when(self._inside(p, column + pixel * plan.strings.phases)):
                 for image in range(2):
-                    at = self._word(turn, p, q, lane % 4 * 2 + image) * 8 + lane // 4 * 2
+                    at = first + (pixel * apart[0] + image * apart[1])
                     for parity in range(2):
                         value = self._sum(sums, row, pixel, parity, image) >> T.int32(plan.atom.scale_log2)
                         T.buffer_store(self.block.output, value, [at + parity])
