@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,6 +11,7 @@ import subbyte
 from subbyte.device import ARCHS
 from subbyte.errors import Unsupported
 from subbyte.families import config_from_dict, config_from_key
+from subbyte.families.image import family
 from subbyte.families.image.config import ImageConfig
 from subbyte.families.image.family import IMAGE
 from subbyte.families.image.plan import ImagePlan
@@ -65,3 +67,15 @@ def test_it_is_taken_for_one_image_and_not_for_eight():
 def test_refusals_give_one_reason(spec, key, reason):
     with pytest.raises(Unsupported, match=reason):
         make_plan(subbyte.workload(spec), config_from_key(key), "sm_90a", None, None, "fixed")
+
+
+def test_its_estimate_counts_only_up_to_as_many_blocks_as_it_was_compared_with(monkeypatch):
+    monkeypatch.setattr(family, "WGMMA", SimpleNamespace(candidates=lambda *_: ["one"]))
+    monkeypatch.setattr(family, "microseconds", lambda *_: 1e6)  # anything is expected to be faster
+    family._leads.cache_clear()
+    few, many = subbyte.workload("n2h64w64c64k64r2s2p0"), subbyte.workload("n2h128w128c64k512r2s2p0")
+    assert (IMAGE.leads(few, SM_90A), IMAGE.leads(many, SM_90A)) == (True, False)
+    monkeypatch.setattr(family, "microseconds", lambda *_: None)  # of a layer that no other kernel can compute
+    family._leads.cache_clear()
+    assert IMAGE.leads(many, SM_90A)
+    family._leads.cache_clear()

@@ -125,7 +125,7 @@ def _leads(workload: ConvWorkload, arch: Arch) -> bool:
     own, other = (next(iter(one.candidates(workload, arch)), None) for one in (IMAGE, WGMMA))
     if own is None or other is None:
         return own is not None
-    plan = IMAGE.plan(workload, own, arch)
+    plan = cast(ImagePlan, IMAGE.plan(workload, own, arch))
     expected, cycles = microseconds(workload, arch), IMAGE.estimate(plan)
     if expected is not None and plan.blocks > MOST_BLOCKS * MULTIPROCESSORS:
         return False
