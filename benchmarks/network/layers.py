@@ -45,7 +45,7 @@ def _of(word: str) -> list[ConvWorkload]:
             f"--layers {word}: expected random:SEED:COUNT, such as random:7:60; random:7:60:r1u2 are 1x1, stride 2"
         )
     seed, count = int(found[1]), int(found[2])
-    if seed in (heldout.SEED, heldout.FORMER_SEED):
+    if seed in (heldout.SEED, *heldout.FORMER_SEEDS):
         raise InvalidInput(f"--layers {word}: this seed draws the layers that are held out; choose another")
     kind = (int(found[3]), int(found[4])) if found[3] else None
     fitting = (one for one in heldout.draws(seed) if kind in (None, (one.r, one.stride)) and _small(one))
