@@ -12,8 +12,9 @@ layer, both measured again in turns (``tune``, ``sample --taken --searched``, ``
 all that the search found counts as fast as that. At most 5 % slower in the mean and 15 % at worst. On these
 layers, and the 3x3 stages of ResNet-50 at batches 1 to 64, no kernel is slower than the same layer at a larger batch.
 The layers, their variants (the same at other batches) and their searches enter neither shipped nor training data:
-``train`` refuses them. The same holds for the layers of the two seeds before: the form of the search, and where kernels
-of one image are taken, were chosen while their times were looked at. They judge no longer, and stay out of the training.
+``train`` refuses them. The same holds for the layers of the two seeds before: the form of the search, and where
+kernels of one image are taken, were chosen while their times were looked at. They judge no longer, and stay out of the
+training.
 """
 
 from __future__ import annotations

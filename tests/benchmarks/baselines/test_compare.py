@@ -446,13 +446,27 @@ def test_times_of_two_kinds_of_gpus_do_not_go_into_one_record(comparing, pack, t
         ["baselines", "search", "found.jsonl", "resnet50.stage2@8"],
         ["baselines", "compare", "record.json", "--pack", "pack"],
         ["network", "chains", "--measure", "pack", "--out", "chains.json"],
-        ["baselines", "rounds", "--pack", "pack", "--out", "side.json", "--cells", LAYERS[0].spec],
+        [
+            "baselines",
+            "rounds",
+            "--pack",
+            "pack",
+            "--out",
+            "side.json",
+            "--cells",
+            LAYERS[0].spec,
+            "--found",
+            "searched.jsonl",
+        ],
         ["paper", "measure", "results", "bundle"],
     ],
 )
 def test_without_a_gpu_one_sentence(words, pack, tmp_path, monkeypatch, capfd):
     (pack() / "chains.json").write_text("{}")
     build_bundle(space(SQUARE), tmp_path / "bundle", 1, [], build=lambda *_: None)
+    found = {"microseconds": 1.0, "plans": 1, "plan": "x", "ranking": [["x", 1.0]]}
+    line = {"spec": LAYERS[0].spec, "side": "CUTLASS int8 to int8", **found}
+    written.append_line(tmp_path / "searched.jsonl", line)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert program(words[0], "", words[1:2], words[1:]) == 3

@@ -115,7 +115,7 @@ def test_defaults_are_judged_by_the_mean_and_the_worst(tmp_path, capsys):
 def test_a_record_with_a_layer_that_is_held_out_is_refused(record, tmp_path, capsys):
     data = json.loads(record.read_text())
     kernels = data["kernels"]
-    for spec in (PUBLISHED[9], FORMER[9]):
+    for spec in (PUBLISHED[9], FIRST[9], SECOND[9]):
         variant = {"cell": replace(workload(spec), n=8).spec, "config": "wgp-tw14-tr1-cm1-sg1-st4", "microseconds": 9.0}
         (tmp_path / "bad.json").write_text(json.dumps({**data, "kernels": [*kernels, variant]}))
         assert train.main([str(tmp_path / "bad.json")]) == 2
