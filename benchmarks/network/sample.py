@@ -33,7 +33,8 @@ from benchmarks.shared.command import answering, parser_of
 from subbyte.device.arch import arch
 from subbyte.device.joined_text import joined
 from subbyte.errors import InvalidInput, SubbyteError
-from subbyte.families import config_from_key, family_named, family_names, family_of
+from subbyte.families import config_from_key, family_named, family_of
+from subbyte.families.registry import family_names
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.family import WGMMA
 from subbyte.files import prove_writable, write_file
