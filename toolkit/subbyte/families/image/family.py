@@ -26,9 +26,9 @@ from subbyte.workload.conv import CHANNEL_BLOCK, ConvWorkload
 
 _HERE = Path(__file__).parent
 _SHARE = 0.94
-"""The fraction of the wgmma family's expected time below which these kernels are used, for at most 8 images: of 91 layers
-that were timed in both families it takes the slower one seldom and by little, and of the 14 layers of more images
-kernels of one image were the faster ones of none (notes/tuning.md)."""
+"""The fraction of the wgmma family's expected time below which these kernels are used, for at most 8 images: of the
+layers that were timed in both families it takes the slower one seldom and by little, and of the 13 of more images
+kernels of one image were 1 % faster at best (notes/tuning.md)."""
 
 
 class ImageFamily(OneByOneFamily[ImagePlan]):
