@@ -184,7 +184,7 @@ def test_trees_learn_what_the_estimate_does_not_know_and_ship_as_they_are(record
 
 
 def test_texts_of_what_compile_takes_are_measured_in_their_order(tmp_path, monkeypatch, capsys):
-    out, spec = tmp_path / "texts.jsonl.xz", "n8h7w7c32k64r3s3p1"
+    out, spec = tmp_path / "texts.jsonl.xz", "n16h7w7c32k64r3s3p1"
     assert sample.main([str(out), "--layers", spec, "--most", "2"]) == 0
     lines = times.lines_of(out)
     assert [one["cell"] for one in lines] == [spec, spec]
