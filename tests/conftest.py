@@ -6,6 +6,7 @@ a toolkit of the machine fails everywhere, not only where none is installed.
 
 from __future__ import annotations
 
+import gc
 import inspect
 import os
 import shutil
@@ -41,6 +42,7 @@ _holder: list[tempfile.TemporaryDirectory[str]] = []
 
 def pytest_configure(config: pytest.Config) -> None:
     """Hide the machine's toolkit before any test module is imported (workers do the same for themselves)."""
+    gc.disable()  # until all tests are collected, nothing becomes garbage
     config.pluginmanager.register(CpuSeconds(config))
     holder = tempfile.TemporaryDirectory(prefix="subbyte-tests-")
     _holder.append(holder)
@@ -83,6 +85,12 @@ def _rewrite_from_the_end(config: pytest.Config) -> None:
         rewrite.try_makedirs(kept.parent)
         state, code = rewrite._rewrite_test(file, config)
         rewrite._write_pyc(config.stash[rewrite.assertstate_key], code, state, kept)
+
+
+def pytest_collection_finish() -> None:
+    """What was collected and imported stays: without this each full collection looks at all of it, for half a second."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
