@@ -88,7 +88,7 @@ def _rewrite_from_the_end(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was collected and imported stays: without this each full collection looks at all of it, for half a second."""
+    """What was collected and imported stays: each full collection would look at all of it, for half a second."""
     gc.freeze()
     gc.enable()
 
