@@ -13,7 +13,7 @@ from subbyte.arguments import checked, whole
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import InvalidInput, MissingDependency, SubbyteError
-from subbyte.families.registry import family_of
+from subbyte.families.registry import family_of, newest_first
 from subbyte.gpu.timing import TimingProtocol
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.choose import compile as choose
@@ -108,6 +108,8 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
         warm: Callable[[], None] | None = getattr(runner, "warm", None)
         if warm is not None:
             warm()  # builders load what they need while this process decides what to build
+        if not (reads or writes or SEPARATOR in (output or "")):  # those fit few of what is found early
+            _build_early(found, target, family, tries, runner)
         configs = likeliest(found, target, tries, family, output, reads, writes, own)
         won = fastest(found, configs, runner)
         on = dict(runner.device)
@@ -159,6 +161,14 @@ def _faster_in_two(
         f"{won.measured} measured: {won.microseconds:.2f} us"
     )
     return replace(best, reason=reason), times
+
+
+def _build_early(workload: ConvWorkload, arch: Arch, family: str, tries: int, runner: Runner) -> None:
+    """Have builders begin with what will probably be among the likeliest, while this process puts all in order."""
+    hint: Callable[..., None] | None = getattr(runner, "build_ahead", None)
+    if hint is not None:
+        found = (one.early(workload, arch) for one in newest_first(family))
+        hint(workload, next(filter(None, found), ())[: tries // 2])
 
 
 def fastest(workload: ConvWorkload, configs: list[Configuration], runner: Runner) -> Winner | Failed:
