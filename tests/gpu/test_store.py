@@ -21,8 +21,8 @@ from subbyte.records.store import Store
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(180)]
 TEXTS = "SUBBYTE_GPU_TRIES"
-MOST_S = 10.0
-"""On 8 cores."""
+MOST_S = 10.0 if TEXTS in os.environ else 15.0
+"""On 8 cores; where TVM makes the texts first, it took 9 to 12 s."""
 AGAIN = """
 import json, sys, subbyte
 from subbyte.kernel.choose import best_known
