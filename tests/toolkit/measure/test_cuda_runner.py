@@ -44,7 +44,7 @@ def _short_grace():
 
 def started(folder, **options):
     """A runner of its own processes, whose lock and notes lie in a folder."""
-    options = {"timeout": 0.6, "workers": 2, "build": failing.build, "build_timeout": 4.0, **options}
+    options = {"timeout": 1.0, "workers": 2, "build": failing.build, "build_timeout": 4.0, **options}
     return CudaRunner(0, QUICK, make_body=partial(faulty.faulty_body, folder=folder), **options)
 
 
@@ -94,8 +94,8 @@ def test_each_fault_costs_one_candidate_with_its_reason(make, tmp_path):
     assert kinds[1::2] == ["ok"] * len(failing.FAULTS)
     said = {fault: result.reason for fault, result in zip(faults, results, strict=True) if isinstance(result, Failed)}
     for fault, words in {
-        "silent": "differ", "stray": "ILLEGAL_ADDRESS", "hang": "did not end within 0.6 s", "memory": "OUT_OF_MEMORY",
-        "segv": "measuring process died (SIGSEGV)", "freeze": "did not end within 0.6 s", "refused": "no such chunk",
+        "silent": "differ", "stray": "ILLEGAL_ADDRESS", "hang": "did not end within 1 s", "memory": "OUT_OF_MEMORY",
+        "segv": "measuring process died (SIGSEGV)", "freeze": "did not end within 1 s", "refused": "no such chunk",
         "uncompilable": "did not compile", "raises": "RuntimeError: compiler in disarray",
         "compiler_dies": "building process died (SIGSEGV)", "compiler_hangs": "did not answer within 4 s",
         "disk_full": "No space left on device", "host_memory": "out of memory",
