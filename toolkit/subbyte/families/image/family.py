@@ -22,13 +22,13 @@ from subbyte.families.wgmma.family import WGMMA
 from subbyte.families.wgmma.header import FRAGMENT_THREADS
 from subbyte.families.wgmma.model import CLOCK_MHZ
 from subbyte.info_record import InfoRecord
-from subbyte.workload.conv import CHANNEL_BLOCK, ConvWorkload
+from subbyte.workload.conv import BATCH_GROUP, CHANNEL_BLOCK, ConvWorkload
 
 _HERE = Path(__file__).parent
 _SHARE = 0.94
-"""The fraction of the wgmma family's expected time below which these kernels are used, for at most 8 images: of the
-layers that were timed in both families it takes the slower one seldom and by little, and of the 13 of more images
-kernels of one image were 1 % faster at best (notes/tuning.md)."""
+"""The fraction of the wgmma family's expected time below which these kernels are used, for fewer than 8 images: of the
+layers that were timed in both families it takes the slower one seldom and by little; of the 13 of more images kernels
+of one image were 1 % faster at best (notes/tuning.md)."""
 
 
 class ImageFamily(OneByOneFamily[ImagePlan]):
@@ -124,7 +124,7 @@ def _leads(workload: ConvWorkload, arch: Arch) -> bool:
     expected, cycles = microseconds(workload, arch), IMAGE.estimate(IMAGE.plan(workload, own, arch))
     if expected is None:  # the model covers no such kernels, or finds none: an estimate beside an estimate
         return cycles < WGMMA.estimate(WGMMA.plan(workload, other, arch))
-    return workload.batch_groups == 1 and cycles / CLOCK_MHZ < _SHARE * expected
+    return workload.n < BATCH_GROUP and cycles / CLOCK_MHZ < _SHARE * expected
 
 
 IMAGE = ImageFamily()
