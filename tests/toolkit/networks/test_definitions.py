@@ -66,7 +66,7 @@ def test_layers_that_do_not_fit_are_refused() -> None:
         _changed(found, 2, residual="stage4.1a")
     with pytest.raises(InvalidInput, match="do not fit"):
         _changed(found, 1, residual="stem", pool_order="before", workload=replace(found.layers[1].workload, k=32))
-    with pytest.raises(InvalidInput, match="two layers have one name"):
+    with pytest.raises(InvalidInput, match="two layers have the same name"):
         _changed(found, 1, name="stem")
     with pytest.raises(InvalidInput, match="takes pixels"):
         replace(found, layers=found.layers[-2:])

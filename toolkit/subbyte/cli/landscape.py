@@ -221,8 +221,8 @@ def _record_all(args: argparse.Namespace, made: Any, devices: list[int]) -> int:
     say(f"{folder}: {report.measured} measured, {report.failed} failed, {report.shared} the same as others")
     if report.remaining:
         raise SubbyteError(
-            f"{report.remaining} of {report.valid} configurations are not measured yet; run the same command again, it "
-            "goes on where it stopped"
+            f"{report.remaining} of {report.valid} configurations are not measured yet; run the same command again "
+            "to continue"
         )
     return _save(args, folder, None, "record")
 

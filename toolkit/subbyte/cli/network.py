@@ -157,8 +157,10 @@ def _bench(args: argparse.Namespace) -> int:
     places = resolve_devices(args.device, arch)
     place = places[0]
     if place == EMULATOR:
-        raise MissingDependency(f"{found.name} is timed on a GPU, and there is none here; `subbyte network run` "
-                                "compares its layers in the emulator, `show` has its floors")  # fmt: skip
+        raise MissingDependency(
+            f"timing {found.name} needs a GPU, and there is none here; `subbyte network run` compares its layers in "
+            "the emulator, `subbyte network show` prints its floors"
+        )
     if args.ensemble is not None:
         record = random_ensemble(found, args.ensemble).time(device=",".join(places), arch=arch)
         emit("network", {"part": "bench", **record.to_dict()}, args, "" if args.json else record.text())

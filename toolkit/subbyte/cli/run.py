@@ -79,8 +79,8 @@ def run(args: argparse.Namespace) -> int:
     pattern = kernel.workload.precision.weights.sparsity
     if args.density is not None and pattern != DENSE:
         raise InvalidInput(
-            f"--density {args.density:g}: values that are other than 0 anywhere do not fit weights of {pattern}; leave "
-            "--density away, or ask for --sparsity condense"
+            f"--density {args.density:g}: does not apply to weights of {pattern}; leave it out, or use --sparsity "
+            "condense"
         )
     x, w, requant = random_operands(kernel, args.seed)
     if args.density is not None:

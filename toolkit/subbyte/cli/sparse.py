@@ -164,9 +164,7 @@ def _encode(args: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     if args.file is not None:
         for name in ("shape", "density"):
             if getattr(args, name) is not None:
-                raise InvalidInput(
-                    f"--{name} is of random matrices and {args.file} is a matrix: leave one of them away"
-                )
+                raise InvalidInput(f"--{name} is of random matrices and {args.file} is a matrix: leave out one of them")
         return encode(load_array(args.file), args.side, args.kind), {}
     kind = args.kind or "int4"
     shape = "64x64" if args.shape is None else args.shape
