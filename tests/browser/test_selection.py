@@ -140,7 +140,7 @@ def test_an_impossible_choice_is_said_and_nothing_breaks(tab: Any, trials: Any) 
         tab.page.keyboard.press("ArrowRight")
     for _ in range(5):
         tab.page.keyboard.press("+")
-    says(tab, ".sb-tiling .problem", "is refused")
+    says(tab, ".sb-tiling .problem", "cannot be built")
     tab.page.keyboard.press("Home")
     tab.page.wait_for_function("document.querySelector('.sb-tiling .problem').hidden")
 

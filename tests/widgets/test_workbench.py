@@ -51,7 +51,7 @@ def test_controls_and_selection_follow_each_other(bench: Workbench) -> None:
     assert "stage12" in controls.status.value
     assert s.workload == NAME
     s.configuration = MmaConfig(warp_col_tiles=16, blk_col_warps=4)
-    assert "is refused: " in controls.status.value
+    assert "cannot be built: " in controls.status.value
     controls.best.click()
     assert s.configuration == ""
     assert "best known configuration" in controls.status.value

@@ -151,7 +151,7 @@ def test_numpy_arrays_that_are_not_plain_are_refused(layer):
     for given, message in (
         ((x, kept), "out is read-only"),
         ((np.ma.masked_array(x),), "x is a masked array"),
-        ((words,), "x has elements of the other byte order"),
+        ((words,), "x has the wrong byte order"),
     ):
         with pytest.raises(InvalidInput, match=message):
             placed(*given)

@@ -60,7 +60,7 @@ class TilingExplorer(Panel):
             if kept is None or (kept.workload, kept.arch) != (self.workload, self.arch):
                 raise
             self.view.show(kept)
-            reason = str(problem).rpartition(" is refused: ")[2]  # of the layer and the configuration the knobs tell
+            reason = str(problem).rpartition(" cannot be built: ")[2]  # the knobs show the rest
             note = f"Refused: {reason}. Still shown: {kept.config.key}."
         self.note = note
 

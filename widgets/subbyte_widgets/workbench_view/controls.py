@@ -99,7 +99,7 @@ def in_words(selection: Selection, landscape: Landscape | None) -> str:
         return str(problem)
     named = config.key if choice.configuration else f"best known configuration {config.key}"
     if reason:
-        return f"{named} is refused: {reason}"
+        return f"{named} cannot be built: {reason}"
     same = landscape is not None and landscape.workload.spec == choice.workload.spec and landscape.arch == choice.arch
     result = landscape.results.get(landscape.by_config.get(config, -1)) if landscape and same else None
     if not isinstance(result, Measured):
