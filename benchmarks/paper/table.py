@@ -1,4 +1,4 @@
-"""Writes the tables of benchmarks/paper/README.md from the landscapes and the raw records.
+"""Write the tables of benchmarks/paper/README.md from the landscapes and the raw records.
 
 python benchmarks/paper table            rewrite the tables between the markers
 python benchmarks/paper table --check    change nothing; exit 1 when one of them is stale
