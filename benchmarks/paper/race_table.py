@@ -62,8 +62,9 @@ def default_table(race: Race, search: str) -> str:
     """A search against each baseline, by the fraction of the optimum at given trials."""
     without = " It starts without the estimate of a plan's cycles." if search == PLAIN else ""
     text = (
-        f"`{search}`: its fraction of the optimum after the given number of trials, then the difference from others,\n"
-        "relative to theirs, paired by seed, with 95 % intervals. **Beaten**: the interval lies above 0; *ahead*: it lies\n"
+        f"`{search}`: its fraction of the optimum after the given number of trials, then the difference "
+        "from others,\nrelative to theirs, paired by seed, with 95 % intervals. "
+        "**Beaten**: the interval lies above 0; *ahead*: it lies\n"
         f"below; (seen): used in development.{without}"
     )
     baselines = [other for other in BASELINES if other in race.participants]
@@ -113,8 +114,8 @@ def standings_table(race: Race) -> str:
     text = (
         "@t: mean fraction of the optimum after t trials; to p %: median trials, and share of runs that reach it;\n"
         "distinct: share of knobs in which two of 32 differ; ranks: correlation (Spearman) of the model with what\n"
-        "was measured next, recall: share of the ten fastest of that among its ten best (meaningless for `auto`, which is\n"
-        "fitted after every eight); both also on 256 held-out configurations (recall: of the fastest tenth)."
+        "was measured next, recall: share of the ten fastest of that among its ten best (meaningless for `auto`, "
+        "which is\nfitted after every eight); both also on 256 held-out configurations (recall: of the fastest tenth)."
     )
     lines = [text, "", _line(*heads), "| --- | --- |" + " ---: |" * (len(heads) - 2)]
     return "\n".join([*lines, *(_standing(race, standing) for standing in race.standings)])

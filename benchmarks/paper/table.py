@@ -147,8 +147,9 @@ def contributions(records: list[Ablation | Retuned]) -> str:
         "S packing", "S layout", "shared only", "shared and registers",
     )  # fmt: skip
     title = (
-        "**Figures 15 and 16**: speed-ups. `+`: added one after the other, in the order sharing, packing, layout; `-`: "
-        "lost when one of all three is turned off; `S`: Shapley value (the mean over all orders); the last two columns: the "
+        "**Figures 15 and 16**: speed-ups. `+`: added one after the other, in the order sharing, packing, layout; "
+        "`-`: lost when one of all three is turned off; `S`: Shapley value (the mean over all orders); "
+        "the last two columns: the "
         "ways of sharing against none, packing and layout on. Intervals: `python benchmarks/paper ablation`."
     )
     return markdown(title, head, rows, 2)
@@ -215,8 +216,9 @@ def mechanism(records: list[Mechanism]) -> str:
         "shared bytes read", "shared bytes written", "stores", "shuffles",
     )  # fmt: skip
     title = (
-        "**Mechanism**: per launch, in thousands, counted while the kernels run on the CPU, with the techniques added one "
-        "after the other on each stage's fastest schedule of the sample. Sectors are counted for each warp access alone; "
+        "**Mechanism**: per launch, in thousands, counted while the kernels run on the CPU, with the techniques "
+        "added one after the other on each stage's fastest schedule of the sample. Sectors are counted for each warp "
+        "access alone; "
         "`stores` and `shuffles` are warp instructions."
     )
     return markdown(title, head, rows, 3) if rows else ""
