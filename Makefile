@@ -28,7 +28,7 @@ unexport CUDA_HOME CUDA_PATH
 unexport PYTHONDONTWRITEBYTECODE
 
 NEED_PYTHON = command -v $(BOOT) >/dev/null || { \
-	echo "missing: $(PYTHON) is not on PATH. Install Python 3.11 to 3.13:" >&2; \
+	echo "missing: $(PYTHON) is not on PATH. Install Python 3.11 to 3.14:" >&2; \
 	echo "    sudo apt-get install python3 python3-venv" >&2; exit 3; }
 
 ifndef SIDE_BY_SIDE
