@@ -27,8 +27,9 @@ PLANTED = {
     "pale ": '<svg width="200" height="40"><rect width="200" height="40" fill="#0072b2"/>'
     '<text x="5" y="20" fill="#111111">dark on blue</text></svg>',
     "sideways": '<div style="overflow-x: auto; width: 200px"><div style="width: 400px">a wide one</div></div>',
-    "below": '<div style="height: 1000px"></div><div class="say">what the step does</div>',
-    "below ": '<div style="height: 1000px"></div><button>next</button>',
+    "tall": '<div style="height: 800px">a picture that is cut at the end of the window</div>',
+    "below": '<div class="say" style="position: absolute; top: 1000px">what the step does</div>',
+    "below ": '<button style="position: absolute; top: 1000px">next</button>',
 }
 GOOD = """<div style="background: #ffffff; color: #1f2328"><button aria-label="next">next</button>
 <div class="say">what it does</div>
