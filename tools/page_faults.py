@@ -37,7 +37,7 @@ class Screen:
     dark: bool = False
 
 
-ROOM, SMALL_ROOM = (1112, 788), (856, 608)
+ROOM, SMALL_ROOM = (1112, 780), (856, 600)
 SCREENS = (
     Screen("light", 1280, 900, ROOM),
     Screen("dark", 1280, 900, ROOM, dark=True),
