@@ -165,9 +165,10 @@ function render({ model, el }) {
     model.save_changes();
   }
 
-  // Another text, at the first row that differs, or that has a class.
+  // Another text, at the first row that differs, or the kernel's first that has a class.
   function turn(language) {
-    const marked = model.get("texts")[language].split("\n").findIndex((line) => line[1] !== " ");
+    const lines = model.get("texts")[language].split("\n");
+    const marked = lines.findIndex((line, i) => i >= signature(lines) && line[1] !== " ");
     write({ language, line: model.get("hunks")[language]?.[0]?.[0] ?? Math.max(marked, 0) });
   }
 
@@ -228,7 +229,7 @@ function render({ model, el }) {
   for (const one of watched) model.on(...one);
   window.addEventListener("resize", moved);
   draw();
-  const unseen = onceShown(pane, () => moved(reveal()));
+  const unseen = onceShown(pane, () => moved(reveal(openEditor(root))));
   return () => {
     cancelAnimationFrame(frame);
     window.removeEventListener("resize", moved);
