@@ -46,6 +46,8 @@ UNNAMED = {
 }
 OUTPUT = ".jp-OutputArea-output:not(:has(.sb-spoken))"
 """What a cell shows: not the words about a chart, which are there for screen readers."""
+LONG = ("workbench", "side by side")
+"""Panels that are pages: a table of many views, a chart of many layers."""
 NAMED_ROLES = ("button", "slider", "checkbox", "radio", "combobox", "textbox", "searchbox", "tab", "image",
                "img", "application", "radiogroup", "tablist", "spinbutton", "link", "SvgRoot", "Canvas")  # fmt: skip
 
@@ -114,6 +116,7 @@ def test_everything_can_be_read_and_has_a_name(
     selector: str, kept: Callable[[str], Any], open_view: Callable[..., Any]
 ) -> None:
     page = open_view(kept(selector), selector, width=1280).page
+    assert page_faults(page, selector, LIGHT) == []
     assert page_faults(page, selector, DARK_LARGE) == []
     assert jumps(page, selector) == []
     for slider in page.locator(f"{selector} input[type=range]:visible").all():
@@ -168,8 +171,13 @@ def test_panels_and_charts_can_be_read_and_stay_in_place(open_tab: Callable[...,
         tab.page.wait_for_selector(f"{place} {waited}")
         faults[shown] = jumps(tab.page, place, after=400, grows=True)
         faults[shown] += nameless(tab.page, place)
+    room = tab.page.locator(".jp-WindowedPanel-outer").bounding_box()["height"]
+    assert room - 10 <= LIGHT.room[1] <= room, "the room is what JupyterLab has, less the padding of an output"
+    for number, shown in enumerate(PANELS, 1):
+        found = page_faults(tab.page, f"#panel{number}", LIGHT)
+        faults[shown] += [one for one in found if one.startswith("tall") and shown not in LONG]
     tab.theme("JupyterLab Dark")
     for number, shown in enumerate(PANELS, 1):
         found = page_faults(tab.page, f"#panel{number}", DARK_LARGE)
-        faults[shown] += [one for one in found if not one.startswith("below")]  # a page of JupyterLab scrolls
+        faults[shown] += [one for one in found if not one.startswith(("below", "tall"))]  # JupyterLab scrolls
     assert not any(faults.values()), faults

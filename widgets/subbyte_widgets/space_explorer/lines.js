@@ -193,7 +193,7 @@ function parallel(root, canvas) {
       pen.stroke();
       const knob = points.shown[axis];
       const marks = axis < last() ? points.values[knob].map((value, digit) => [value, y(knob, digit)])
-        : [[`${points.best.toFixed(1)} \u00b5s`, bottom], [`${points.worst.toFixed(1)} \u00b5s`, TOP]];
+        : [[`${points.best.toFixed(1)} us`, bottom], [`${points.worst.toFixed(1)} us`, TOP]];
       Object.assign(pen, { textAlign: axis < last() ? "right" : "left", fillStyle: ink, strokeStyle: ground, lineWidth: 3 });
       for (const [words, at] of marks) {
         const side = x(axis) + (axis < last() ? -6 : 6);

@@ -90,12 +90,12 @@ def _lines(points: LandscapePoints, best: float, worst: float, selected: int) ->
             parts.append(text(x - 5, y + 4, value, "e halo"))
     parts.append(element("path", d=f"M{RIGHT:.0f} {TOP:.0f}V{BOTTOM:.0f}", class_="axis"))
     for time, y in ((best, BOTTOM), (worst, TOP)):
-        parts.append(text(RIGHT + 6, y + 4, f"{time:.1f} \u00b5s", "t"))
+        parts.append(text(RIGHT + 6, y + 4, f"{time:.1f} us", "t"))
     return parts
 
 
 def _map(shown: LandscapeMap, statistic: str, best: float, worst: float, top: float) -> list[str]:
-    parts = [text(12, top, f"{statistic} time (\u00b5s) over all other knobs: {shown.y} down, {shown.x} across", "h")]
+    parts = [text(12, top, f"{statistic} time (us) over all other knobs: {shown.y} down, {shown.x} across", "h")]
     width = min(90.0, 620.0 / len(shown.x_values))
     for j, value in enumerate(shown.x_values):
         parts.append(text(LEFT + 34 + (j + 0.5) * width, top + 22, value, "m"))
@@ -133,7 +133,7 @@ def effect_rows(effects: Sequence[KnobEffect]) -> list[str]:
     """One row per knob: the share of the variance as a bar below its name, best time at each value beside it."""
     parts = [
         text(12, 16, "Effect of each knob", "h"), text(12, 34, "bar: share of the variance, alone", "s"),
-        text(12, 50, "numbers: best time (\u00b5s) at each value; bold: the knob's best", "s"),
+        text(12, 50, "numbers: best time (us) at each value; bold: the knob's best", "s"),
     ]  # fmt: skip
     y = 60.0
     for effect in effects:

@@ -61,7 +61,7 @@ function render({ model, el }) {
     const time = record.time[place];
     const values = points.names.map((name, i) => `${name} ${points.values[i][points.turns[place][i]]}`).join(", ");
     const came = time === null ? `refused: ${record.reasons[record.reason[place]]}`
-      : `${time.toFixed(2)} \u00b5s, ${(time / points.best).toFixed(2)} times the best, number ${points.rank.get(place) + 1} of ${points.byTime.length}`;
+      : `${time.toFixed(2)} us, ${(time / points.best).toFixed(2)} times the best, number ${points.rank.get(place) + 1} of ${points.byTime.length}`;
     say.textContent = `Configuration ${index}, ${came}. ${values}.`;
   }
 
@@ -111,7 +111,7 @@ function render({ model, el }) {
     kept.lastChild.hidden = !names.length;
     kept.firstChild.textContent = !names.length ? "Drag along an axis to keep a range."
       : order.length
-      ? `Kept by ${names.join(", ")}: ${order.length.toLocaleString("en")}, the fastest ${points.record.time[order[0]].toFixed(2)} \u00b5s.`
+      ? `Kept by ${names.join(", ")}: ${order.length.toLocaleString("en")}, the fastest ${points.record.time[order[0]].toFixed(2)} us.`
       : `Kept by ${names.join(", ")}: none.`;
   }
 

@@ -26,7 +26,7 @@ SIDE_X, SIDE_END = 548.0, 700.0
 LONGEST = 1.6
 """Bars are cut at this many times the longer of our time and the fastest other one's; their label stays."""
 ROOF = "<!--roofline-->"
-US = "\u00b5s"
+US = "us"
 TECHNIQUES = {"duplicate_aware": "duplicate-aware load", "register_packing": "register packing", "layout": "layout"}
 FLOORS = {"launch": "f0", "bytes": "f1", "arithmetic": "f2"}
 
@@ -39,7 +39,7 @@ def layer_svg(record: SpeedLimits) -> str:
 
 
 def layer_html(record: SpeedLimits) -> str:
-    """The same in two pictures, which stand side by side in a wide page: the bars; the roofline above the techniques."""
+    """The same in two pictures, side by side in a wide page: the bars; the roofline above the techniques."""
     ladder, bottom, count = _ladder(record)
     techniques, high = _group("techniques", _techniques(record, count), 136 - SIDE_X, ROOF_HEIGHT), ROOF_HEIGHT + 262
     return _svg(record, ladder, LADDER, bottom) + _svg(record, [ROOF, techniques], SIDE, high)
@@ -101,7 +101,7 @@ def _ladder(record: SpeedLimits) -> tuple[list[str], float, int]:
         share = f", {record.share:.0%} is floor" if ours and record.share else ""
         words = f"{side.side}: {side.microseconds:.2f} {US}, {side.tops:.0f} TOPS{share}; {side.source}."
         row(side.side, side.microseconds, own, share, words + (f" Configuration {side.config}." if ours else ""))
-    said = wrap(record.finding.replace(" us", f" {US}"), LINE)
+    said = wrap(record.finding, LINE)
     heads = [text(14, 24, record.title(), "h"), *(text(14, 42 + 16 * i, words, "s") for i, words in enumerate(said))]
     return [*heads, *rows], TOP + len(rows) * ROW + 14, len(rows)
 
