@@ -19,7 +19,9 @@ from subbyte.families.mma.config import MmaConfig
 from subbyte.gpu.lock import GpuBusy, GpuLock, claim, refuse_claimed
 from subbyte.gpu.timing import TimingProtocol
 from subbyte.measure.cuda_runner import CudaRunner
+from subbyte.measure.gpu_worker import load_builder
 from subbyte.measure.runner import Runner, parse_device
+from subbyte.measure.worker import WorkerPool
 from subbyte.records.result import Failed, Measured
 from subbyte.tune import read_log, tune
 from subbyte.workload import ConvWorkload
@@ -221,6 +223,14 @@ def test_finalists_are_timed_side_by_side(shared):
 def test_without_a_gpu_it_says_so():
     with pytest.raises(MissingDependency, match="nothing here"):
         CudaRunner(0, make_body=faulty.no_gpu, workers=1)
+
+
+def test_builders_load_before_the_gpu_is_opened(monkeypatch):
+    asked = []
+    monkeypatch.setattr(WorkerPool, "submit", lambda self, function: asked.append(function))
+    with pytest.raises(MissingDependency, match="nothing here"):
+        CudaRunner(0, make_body=faulty.no_gpu, workers=3, warm=True)
+    assert asked == [load_builder] * 3
 
 
 def test_odd_requests_are_refused():
