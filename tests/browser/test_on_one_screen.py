@@ -163,19 +163,18 @@ def test_everything_can_be_read_on_every_screen(
 def test_panels_and_charts_can_be_read_and_stay_in_place(open_tab: Callable[..., Any], lab: Any) -> None:
     tab = open_tab(width=1280, height=900)
     tab.run_notebook(lab.write("panels.ipynb", START, *(code for code, _ in PANELS.values())))
+    room = tab.page.locator(".jp-WindowedPanel-outer").bounding_box()["height"]
+    assert room - 10 <= LIGHT.room[1] <= room, "the room is what JupyterLab has, less the padding of an output"
     faults = {}
     for number, (shown, (_, waited)) in enumerate(PANELS.items(), 1):
         tab.page.evaluate("([number, id, output]) => { document.querySelectorAll('.jp-CodeCell')[number]"
                           ".querySelector(output).id = id }", [number, f"panel{number}", OUTPUT])  # fmt: skip
         place = f"#panel{number}"
         tab.page.wait_for_selector(f"{place} {waited}")
-        faults[shown] = jumps(tab.page, place, after=400, grows=True)
+        found = page_faults(tab.page, place, LIGHT)
+        faults[shown] = [one for one in found if one.startswith("tall") and shown not in LONG]
+        faults[shown] += jumps(tab.page, place, after=400, grows=True)
         faults[shown] += nameless(tab.page, place)
-    room = tab.page.locator(".jp-WindowedPanel-outer").bounding_box()["height"]
-    assert room - 10 <= LIGHT.room[1] <= room, "the room is what JupyterLab has, less the padding of an output"
-    for number, shown in enumerate(PANELS, 1):
-        found = page_faults(tab.page, f"#panel{number}", LIGHT)
-        faults[shown] += [one for one in found if one.startswith("tall") and shown not in LONG]
     tab.theme("JupyterLab Dark")
     for number, shown in enumerate(PANELS, 1):
         found = page_faults(tab.page, f"#panel{number}", DARK_LARGE)
