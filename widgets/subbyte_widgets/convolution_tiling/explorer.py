@@ -40,6 +40,7 @@ class TilingExplorer(Panel):
         self.controls = ipywidgets.HBox(layout=layout)
         self._set_knobs()
         super().__init__([self.controls, self.view], selection)
+        self.add_class("sb-tiling-exploring")
 
     def turn_to(self, choice: Choice) -> None:
         """Set the knobs to what is selected and draw its tiling."""

@@ -109,4 +109,4 @@ def in_words(selection: Selection, landscape: Landscape | None) -> str:
         return f"{named}: no recorded time here; the laboratory builds and checks it."
     share = result.microseconds / landscape.best[1].microseconds if landscape else 1.0
     device = landscape.device.get("name", "") if landscape else ""
-    return f"{named}: {result.microseconds:.2f} µs on {device}, {share:.2f} times the best of its landscape."
+    return f"{named}: {result.microseconds:.2f} us on {device}, {share:.2f} times the best of its landscape."
