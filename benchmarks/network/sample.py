@@ -1,4 +1,4 @@
-"""Write the CUDA texts of what would be taken of layers, for a machine without TVM: what `times` measures.
+"""Write the CUDA texts of the likely kernels of layers, for a machine without TVM: what `times` measures.
 
     python benchmarks/network sample OUT.jsonl.xz --layers heldout stages@24,40 [--most 4] [--drawn 8] [--taken]
     python benchmarks/network sample OUT.jsonl.xz --layers heldout --taken --searched LOGS --rounds 3

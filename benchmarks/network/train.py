@@ -1,4 +1,4 @@
-"""Train the model of kernels that nobody measured, and judge it on layers that were left out.
+"""Train the model for kernels that nobody measured, and test it on layers that were left out.
 
     python benchmarks/network train RECORD ... [--landscapes] [--write]
 
