@@ -16,6 +16,7 @@ from subbyte.families.image.plan import ImagePlan
 from subbyte.families.image.rules import hopeless, why_not
 from subbyte.families.image.space import KIND, KNOBS, value_lists
 from subbyte.families.shared.one_by_one.family import OneByOneFamily
+from subbyte.families.stem.family import STEM
 from subbyte.families.topic import Topic
 from subbyte.families.wgmma.batches import microseconds
 from subbyte.families.wgmma.family import WGMMA
@@ -121,6 +122,8 @@ def _leads(workload: ConvWorkload, arch: Arch) -> bool:
     own, other = (next(iter(one.candidates(workload, arch)), None) for one in (IMAGE, WGMMA))
     if own is None or other is None:
         return own is not None
+    if STEM.covers(workload, arch) is None:  # of few channels nothing was timed; they have kernels of their own
+        return False
     expected, cycles = microseconds(workload, arch), IMAGE.estimate(IMAGE.plan(workload, own, arch))
     if expected is None:  # the model covers no such kernels, or finds none: an estimate beside an estimate
         return cycles < WGMMA.estimate(WGMMA.plan(workload, other, arch))
