@@ -107,6 +107,8 @@ def test_keys_walk_through_every_step(tab: Any, scheme: str, steps: int) -> None
 
 def test_another_trace_is_told_apart(tab: Any) -> None:
     shape = layout("width8")
+    tab.page.locator('.sb-pack input[value="width8"]').check(force=True)
+    tab.page.locator(".sb-pack .stage").focus()
     tab.page.keyboard.press("Home")
     for _ in range(4):
         tab.page.keyboard.press("ArrowRight")

@@ -241,7 +241,7 @@ def test_tensors_that_do_not_fit_are_refused(torch, layer, given):
         (lambda: op.conv2d(words, layer.weight.short(), layer.requantization, layer.kernel), "weight is torch.int16"),
         (lambda: op.conv2d(words, layer.weight, None, layer.kernel), "parameters are missing"),
         (lambda: op.conv2d(words, layer.weight, None, "what"), "kernel 'what': expected a text"),
-        (lambda: op.pack(given.permute(0, 2, 3, 1)[:, ::2], None, "nhwc", ARCH), r"x has strides .*: must lie densely"),
+        (lambda: op.pack(given.permute(0, 2, 3, 1)[:, ::2], None, "nhwc", ARCH), r"x has strides .*: must be dense"),
         (lambda: op.pack(given.permute(0, 2, 3, 1).float(), None, "nhwc", ARCH), "given no input_scale"),
     ):
         with pytest.raises(InvalidInput, match=message):
