@@ -53,6 +53,10 @@ class StemConfig(Configuration):
         "hw", flag(), "1 = weights stay in registers: 64 output channels are the rows of an instruction, pixels its "
         "columns, and it reads half as much shared memory; results change places between lanes", default=0,
     )  # fmt: skip
+    short_windows: int = knob(
+        "sw", flag(), "1 = the last word of a window, of which half counts, is stored with the word before it: 7x7 on 3 "
+        "channels takes 5 instructions instead of 6, and a string 5 pieces instead of 3", default=0,
+    )  # fmt: skip
     min_blocks: int = knob(
         "mb", whole(1, 8), "blocks of a multiprocessor that the compiler keeps registers free for", default=1
     )

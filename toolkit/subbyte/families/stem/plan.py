@@ -22,6 +22,8 @@ EXCHANGED = 512
 """Bytes of a warp's results of a tile: 64 pixels of 16 output channels."""
 HELD = " held"
 """How the form of weights ends that stay in registers."""
+SHORT = " short"
+"""How the form of weights ends whose windows are short."""
 LINES = 3
 """Rows of parameters."""
 
@@ -49,7 +51,7 @@ class StemPlan:
     @cached_property
     def strings(self) -> Strings:
         """How windows are written."""
-        return strings(self.workload)
+        return strings(self.workload, bool(self.config.short_windows))
 
     @property
     def atom(self) -> StemAtom:
@@ -231,7 +233,7 @@ class StemPlan:
     @property
     def weight_form(self) -> str:
         """Everything that determines the words of the weights: the layer, and the output channels of a block."""
-        return f"{FORM} {self.workload.spec} {self.config.filters}{self.config.held_weights * HELD}"
+        return f"{FORM} {self.workload.spec} {self.config.filters}{self.config.held_weights * HELD}{self.config.short_windows * SHORT}"
 
     @property
     def blocks(self) -> int:

@@ -8,7 +8,7 @@ from functools import cache
 from subbyte.device.arch import Arch
 from subbyte.families.shared.reasons import first_reason
 from subbyte.families.stem.plan import StemPlan
-from subbyte.families.stem.strings import PIXEL_CHANNELS, strings
+from subbyte.families.stem.strings import PIXEL_CHANNELS, strings, why_not_short
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload
 from subbyte.workload.coverage import int4_alone, largest_tensor, too_large
 
@@ -96,6 +96,11 @@ def _held(plan: StemPlan) -> str | None:
     return None
 
 
+def _short(plan: StemPlan) -> str | None:
+    reason = why_not_short(strings(plan.workload)) if plan.config.short_windows else None
+    return reason and f"tile: short_windows: {reason}"
+
+
 def _code(plan: StemPlan) -> str | None:
     count = plan.config.turn_rows * plan.strings.steps
     return f"code size: {count} matrix instructions exceed {MOST_INSTRUCTIONS}" if count > MOST_INSTRUCTIONS else None
@@ -152,7 +157,7 @@ def _shared(plan: StemPlan) -> str | None:
 
 
 RULES: tuple[Callable[[StemPlan], str | None], ...] = (
-    _layer, _tiles, _index, _held, _code, _behind, _threads, _registers, _shared,
+    _layer, _tiles, _index, _held, _short, _code, _behind, _threads, _registers, _shared,
 )  # fmt: skip
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from tvm.script import tirx as T
 
 from subbyte.device.atoms import LOW_NIBBLES
 from subbyte.families.stem.emit.block import Block, Turn
+from subbyte.families.stem.emit.short import ShortWords
 from subbyte.families.stem.strings import PIECE_BYTES, STRIP_BYTES, WORD_BYTES, Part
 from subbyte.numerics.pixel_strips import WORD_VALUES
 from subbyte.tirx import instructions as op
@@ -73,15 +75,23 @@ class Writer:
         for number in range(plan.passes):
             with when(self._inside(number)):
                 made: dict[Any, Any] = {}
+                short = ShortWords(partial(self._read_word, number)) if lay.short else None
                 for row in range(plan.config.turn_rows):
                     for kind, parts in enumerate(lay.parts):
-                        words = [self._word(part, number, row * plan.workload.stride, made) for part in parts]
+                        top = row * plan.workload.stride
+                        words = [
+                            short.word(part, top) if short else self._word(part, number, top, made) for part in parts
+                        ]
                         for piece in range(lay.pieces):
                             place = row * plan.row_bytes + kind * plan.kind_bytes + piece * STRIP_BYTES
                             place += number * (THREADS // BATCH_GROUP) * lay.string_bytes
                             op.store_shared16(at + T.uint32(place), words[4 * piece : 4 * piece + 4])
         op.async_fence()
         self.block.meet()
+
+    def _read_word(self, number: int, row: int, word: int) -> Any:
+        """One of the words that the thread has read."""
+        return self.words[self._index(number, row, word)]
 
     def _word(self, part: Part, number: int, top: int, made: dict[Any, Any]) -> Any:
         """A word of a string from the words of its rows; what output rows share is made once. Even values are split
