@@ -124,6 +124,26 @@ class StemPlan:
         """Passes in which a warpgroup writes the strings of a turn; in each, a thread writes one in every row."""
         return ceil_div(self.turn_strings * BATCH_GROUP, 128)
 
+    @property
+    def rest(self) -> int:
+        """Threads that have a string in the last pass."""
+        return self.turn_strings * BATCH_GROUP - (self.passes - 1) * 128
+
+    @cached_property
+    def last_shared(self) -> bool:
+        """Whether the warps share the last pass, for a few strings: a thread then writes one output row of one."""
+        return self.strings.short and self.passes > 1 and self.rest * self.config.turn_rows <= 128
+
+    @property
+    def whole_passes(self) -> int:
+        """Passes in which a thread writes all output rows."""
+        return self.passes - self.last_shared
+
+    @property
+    def words_read(self) -> int:
+        """Words that a thread reads for a turn."""
+        return (self.whole_passes * self.input_rows + self.last_shared * self.workload.r) * self.strings.span
+
     # ---- shared memory, in bytes ------------------------------------------------------------------------------------
 
     @property

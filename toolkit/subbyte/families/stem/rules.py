@@ -128,7 +128,7 @@ def registers_needed(plan: StemPlan) -> int:
     parameters = config.filters // 2 if plan.begun else 24
     if config.held_weights:
         parameters = 4 * lay.steps * lay.phases + (4 if plan.begun else 6)
-    read = plan.passes * plan.input_rows * lay.span
+    read = plan.words_read
     written = lay.length
     multiplied = (1 + plan.behind) * config.together * (plan.row_sums + config.filters // 16)
     ahead = read if config.ahead else 0

@@ -31,7 +31,11 @@ class Writer:
             first = (block.place * plan.config.consumers + block.warpgroup) % 4 * 32
             turned = (block.thread + first) % THREADS
         self.place = bind("string_place", turned)
-        self.words = registers("strip_words", plan.passes * plan.input_rows * plan.strings.span)
+        self.words = registers("strip_words", plan.whole_passes * plan.input_rows * plan.strings.span)
+        if plan.last_shared:
+            self.row = bind("own_row", self.place // plan.rest)
+            self.own = bind("own_place", self.place % plan.rest)
+            self.row_words = registers("row_words", plan.workload.r * plan.strings.span)
 
     def _inside(self, number: int) -> Any:
         """Whether a turn has such a string."""
@@ -53,7 +57,7 @@ class Writer:
         at = bind("strip_at", (top * form.words + first) * BATCH_GROUP + self.place)
         last = (plan.config.segments - 1) * plan.segment_units * lay.unit_words
         whole = form.words >= last + plan.turn_strings + lay.span - 1
-        for number in range(plan.passes):
+        for number in range(plan.whole_passes):
             there = [self._inside(number)]
             if not whole:
                 string = first + number * (THREADS // BATCH_GROUP) + self.place // BATCH_GROUP
@@ -64,6 +68,18 @@ class Writer:
                         more = (row * form.words + word) * BATCH_GROUP + number * THREADS
                         pointer = self.block.activations.ptr_to([at + more])
                         op.load_word(self.words, self._index(number, row, word), pointer)
+        if plan.last_shared:
+            skipped = plan.whole_passes * THREADS + self.own - self.place
+            there = [self.place < plan.rest * plan.config.turn_rows]
+            if not whole:
+                string = first + plan.whole_passes * (THREADS // BATCH_GROUP) + self.own // BATCH_GROUP
+                there.append(string + lay.span - 1 < form.words)
+            with when(every(there)):
+                start = bind("own_at", at + self.row * (plan.workload.stride * form.words * BATCH_GROUP) + skipped)
+                for row in range(plan.workload.r):
+                    for word in range(lay.span):
+                        pointer = self.block.activations.ptr_to([start + (row * form.words + word) * BATCH_GROUP])
+                        op.load_word(self.row_words, row * lay.span + word, pointer)
 
     def write(self, buffer: Any) -> None:
         """Write the strings of a turn's output rows, and make them visible to wgmma."""
@@ -72,7 +88,7 @@ class Writer:
         image, string = self.place % BATCH_GROUP, self.place // BATCH_GROUP
         offset = T.cast(string * lay.string_bytes + image * PIECE_BYTES, "uint32")
         at = bind("string_at", address + offset)
-        for number in range(plan.passes):
+        for number in range(plan.whole_passes):
             with when(self._inside(number)):
                 made: dict[Any, Any] = {}
                 short = ShortWords(partial(self._read_word, number)) if lay.short else None
@@ -86,6 +102,16 @@ class Writer:
                             place = row * plan.row_bytes + kind * plan.kind_bytes + piece * STRIP_BYTES
                             place += number * (THREADS // BATCH_GROUP) * lay.string_bytes
                             op.store_shared16(at + T.uint32(place), words[4 * piece : 4 * piece + 4])
+        if plan.last_shared:
+            with when(self.place < plan.rest * plan.config.turn_rows):
+                string = plan.whole_passes * (THREADS // BATCH_GROUP) + self.own // BATCH_GROUP
+                own = self.row * plan.row_bytes + string * lay.string_bytes + image * PIECE_BYTES
+                start = bind("own_string_at", address + T.cast(own, "uint32"))
+                short = ShortWords(lambda row, word: self.row_words[row * lay.span + word])
+                words = [short.word(part, 0) for part in lay.parts[0]]
+                for piece in range(lay.pieces):
+                    place = T.uint32(piece * STRIP_BYTES)
+                    op.store_shared16(start + place, words[4 * piece : 4 * piece + 4])
         op.async_fence()
         self.block.meet()
 

@@ -84,7 +84,8 @@ def shared_k(plan: StemPlan, phase: int = 0) -> SharedK:
     for place, part in enumerate(lay.window(phase)):
         step, word = divmod(place, STEP_WORDS)
         bytes_ = tuple(CONSTANT if isinstance(one, int) else taps.get(4 * place + i) for i, one in enumerate(part))
-        words.append(StringWord(step, word, place // lay.length, bytes_))
+        string = lay.window_pieces[place // PIECE_WORDS] // lay.pieces
+        words.append(StringWord(step, word, string, bytes_))
     return SharedK(
         w, plan.config.key, phase, lay.phases, lay.channels, lay.steps, w.r * w.s * w.channel_blocks, tuple(words)
     )
