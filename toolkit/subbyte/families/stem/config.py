@@ -46,8 +46,8 @@ class StemConfig(Configuration):
         "end of a turn", default=1,
     )  # fmt: skip
     behind: int = knob(
-        "be", flag(), "1 = the next tile is multiplied behind a tile's requantization, where an int4 output needs no "
-        "more than a multiply-add", default=0,
+        "be", whole(0, 2), "1 = the next tile is multiplied behind a tile's requantization, where an int4 output needs "
+        "no more than a multiply-add; 2 = the first tile of the next turn as well", default=0,
     )  # fmt: skip
     held_weights: int = knob(
         "hw", flag(), "1 = weights stay in registers: 64 output channels are the rows of an instruction, pixels its "

@@ -111,6 +111,8 @@ def _behind(plan: StemPlan) -> str | None:
         return None
     if plan.strings.units % plan.segment_units:
         return f"divisibility: behind: {plan.config.segments} segments of {plan.strings.units} units are not alike"
+    if plan.config.behind == 2 and (plan.config.ahead, plan.config.buffers, plan.groups % 2) != (1, 2, 0):
+        return f"divisibility: behind=2 needs ahead=1, buffers=2 and an even number of tiles, not {plan.groups}"
     if not 2 <= plan.groups <= MOST_GROUPS:
         return f"code size: behind: {plan.groups} tiles of a turn one behind the other; 2 to {MOST_GROUPS}"
     return None
