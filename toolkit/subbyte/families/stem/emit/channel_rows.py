@@ -120,16 +120,15 @@ class ChannelRows:
     # ---- int32 ------------------------------------------------------------------------------------------------------
 
     def _store_sums(self, sums: Any, row: int, turn: Turn, p: Any, column: Any) -> None:
-        plan, lane = self.block.plan, self.block.lane
+        plan, lane, scale = self.block.plan, self.block.lane, T.int32(self.block.plan.atom.scale_log2)
         first = bind("first_sum", self._word(turn, p, column, lane % 4 * 2) * WORD_CHANNELS + lane // 4 * 2)
         apart = [plan.output_word(0, 0, *at) * WORD_CHANNELS for at in ((plan.strings.phases, 0, 0), (0, 0, 1))]
         for pixel in range(TILE_PIXELS):
             with when(self._inside(p, column + pixel * plan.strings.phases)):
                 for image in range(2):
                     at = first + (pixel * apart[0] + image * apart[1])
-                    for parity in range(2):
-                        value = self._sum(sums, row, pixel, parity, image) >> T.int32(plan.atom.scale_log2)
-                        T.buffer_store(self.block.output, value, [at + parity])
+                    pair = [self._sum(sums, row, pixel, parity, image) >> scale for parity in range(2)]
+                    op.store8(self.block.output.ptr_to([at]), [T.cast(one, "uint32") for one in pair])
 
     def _sum(self, sums: Any, row: int, pixel: int, parity: int, image: int) -> Any:
         """One of a thread's sums, still scaled by the atom."""

@@ -123,13 +123,16 @@ def _tiles(block: Block, multiplier: Multiplier, epilogue: Epilogue | ChannelRow
             op.wgmma_wait(len(more))
             epilogue.store(both[number % 2], turn, tile, row)
         return
+    # Where sums are not finished by instructions in a fixed order, the assembler would begin the next row's products
+    # before the last row's results are stored, in other registers for each row; one array keeps it from that.
+    own = None if plan.begun else multiplier.sums()
     with loop("tile", plan.tiles, T.serial) as tile:
         inside: list[Any] = []
         if plan.strings.units % plan.segment_units:
             inside.append(turn.segment * plan.segment_units + tile // plan.strings.phases < plan.strings.units)
         with when(every(inside)):
             for row in rows:
-                sums = multiplier.sums()
+                sums = multiplier.sums() if own is None else own
                 multiplier.multiply(sums, buffer, tile, row)
                 op.wgmma_wait(0)
                 epilogue.store(sums, turn, tile, row)
