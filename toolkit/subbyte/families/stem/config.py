@@ -21,7 +21,7 @@ class StemConfig(Configuration):
     prefix: ClassVar[str] = "stem-"
 
     turn_rows: int = knob(
-        "rw", whole(1, 4), "output rows of a turn: 1, 2 or 4; input rows that they share are read once", default=2,
+        "rw", whole(1, 8), "output rows of a turn: 1, 2, 4 or 8; input rows that they share are read once", default=2,
         always=True,
     )  # fmt: skip
     together: int = knob(
@@ -53,6 +53,10 @@ class StemConfig(Configuration):
         "hw", flag(), "1 = weights stay in registers: 64 output channels are the rows of an instruction, pixels its "
         "columns, and it reads half as much shared memory; results change places between lanes", default=0,
     )  # fmt: skip
+    wide: int = knob(
+        "wi", flag(), "1 = an instruction has 16 output pixels as its columns, not 8, where weights stay in registers",
+        default=0,
+    )  # fmt: skip
     short_windows: int = knob(
         "sw", flag(), "1 = the last word of a window, of which half counts, is stored with the word before it: 7x7 on 3 "
         "channels takes 5 instructions instead of 6, and a string 5 pieces instead of 3", default=0,
@@ -61,6 +65,11 @@ class StemConfig(Configuration):
         "mb", whole(1, 8), "blocks of a multiprocessor that the compiler keeps registers free for", default=1
     )
     dependent_launch: int = knob("pdl", flag(), "1 = may start before the kernel before it has ended", default=1)
+
+    @property
+    def pixels(self) -> int:
+        """Output pixels of an instruction, of 8 images each."""
+        return TILE_PIXELS * (1 + self.wide)
 
     @property
     def threads(self) -> int:

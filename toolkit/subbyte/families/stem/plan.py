@@ -56,7 +56,7 @@ class StemPlan:
     @property
     def atom(self) -> StemAtom:
         """The matrix instruction."""
-        n = self.config.filters
+        n = BATCH_GROUP * self.config.pixels if self.config.wide else self.config.filters
         ptx = f"wgmma.mma_async.sync.aligned.m64n{n}k32.s32.s8.s8"
         return StemAtom(f"s8.wgmma.m64n{n}k32", ptx, 8, 1, True, 90)
 
@@ -85,7 +85,7 @@ class StemPlan:
     @property
     def tiles(self) -> int:
         """Tiles per turn and output row."""
-        return self.segment_units * self.strings.phases
+        return self.segment_units * self.strings.phases // (1 + self.config.wide)
 
     @property
     def row_groups(self) -> int:
@@ -105,7 +105,7 @@ class StemPlan:
     @property
     def row_sums(self) -> int:
         """Sums of a thread per tile."""
-        return self.config.filters // 2
+        return self.config.filters // 2 * (1 + self.config.wide)
 
     # ---- input ------------------------------------------------------------------------------------------------------
 

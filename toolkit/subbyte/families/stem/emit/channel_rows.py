@@ -21,6 +21,8 @@ from subbyte.tirx.requantize import by_float, finished, requantize
 from subbyte.workload.precision import SUMS
 
 WORD_CHANNELS = 8
+HALF = 4 * TILE_PIXELS
+"""Sums of a thread of 8 pixels."""
 PAIRS = TILE_PIXELS // 2
 """Registers of a thread's packed results of a tile, two pixels each."""
 
@@ -48,9 +50,17 @@ class ChannelRows:
     def store(self, sums: Any, turn: Turn, tile: Any, first_row: int) -> None:
         """Requantize, pack and store a tile of each of the output rows that were summed up together."""
         plan, lay = self.block.plan, self.block.plan.strings
-        unit = turn.segment * plan.segment_units + tile // lay.phases
+        unit = turn.segment * plan.segment_units + tile // lay.phases * (1 + plan.config.wide)
         column = bind("column", unit * TILE_PIXELS * lay.phases + tile % lay.phases)
         first = bind("first_row", turn.rows * plan.config.turn_rows + first_row)
+        for half in range(1 + plan.config.wide):
+            own = bind("half_column", column + TILE_PIXELS * lay.phases) if half else column
+            mine = [sums[row * plan.row_sums + half * HALF + i] for row in range(plan.config.together) for i in range(HALF)]
+            self._store_half(mine, turn, own, first)
+
+    def _store_half(self, sums: list[Any], turn: Turn, column: Any, first: Any) -> None:
+        """Store 8 pixels of each of the output rows."""
+        plan = self.block.plan
         rows = range(plan.config.together)
         if plan.output == SUMS:
             for row in rows:
@@ -132,4 +142,4 @@ class ChannelRows:
 
     def _sum(self, sums: Any, row: int, pixel: int, parity: int, image: int) -> Any:
         """One of a thread's sums, still scaled by the atom."""
-        return T.cast(sums[row * self.block.plan.row_sums + pixel * 4 + parity * 2 + image], "int32")
+        return T.cast(sums[row * HALF + pixel * 4 + parity * 2 + image], "int32")

@@ -123,9 +123,9 @@ def _tiles(block: Block, multiplier: Multiplier, epilogue: Epilogue | ChannelRow
             op.wgmma_wait(len(more))
             epilogue.store(both[number % 2], turn, tile, row)
         return
-    # Where sums are not finished by instructions in a fixed order, the assembler would begin the next row's products
-    # before the last row's results are stored, in other registers for each row; one array keeps it from that.
-    own = None if plan.begun else multiplier.sums()
+    # Where sums are not finished by instructions in a fixed order, the assembler begins the next row's products before
+    # the last row's results are stored, in other registers for each row: for four rows one array keeps it from that.
+    own = None if plan.begun or len(rows) <= 2 else multiplier.sums()
     with loop("tile", plan.tiles, T.serial) as tile:
         inside: list[Any] = []
         if plan.strings.units % plan.segment_units:
