@@ -223,8 +223,8 @@ class StemPlan:
 
     @property
     def exchange_bytes(self) -> int:
-        """Of a warp: those of a tile of each of the output rows that are summed up together."""
-        return self.config.held_weights * self.config.together * EXCHANGED
+        """Of a warp: those of 8 pixels of each of the output rows that are summed up together, or of 16."""
+        return self.config.held_weights * self.config.together * (1 + self.config.wide) * EXCHANGED
 
     @property
     def barrier_base(self) -> int:

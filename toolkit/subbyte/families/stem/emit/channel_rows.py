@@ -53,31 +53,24 @@ class ChannelRows:
         unit = turn.segment * plan.segment_units + tile // lay.phases * (1 + plan.config.wide)
         column = bind("column", unit * TILE_PIXELS * lay.phases + tile % lay.phases)
         first = bind("first_row", turn.rows * plan.config.turn_rows + first_row)
-        for half in range(1 + plan.config.wide):
-            own = bind("half_column", column + TILE_PIXELS * lay.phases) if half else column
-            mine = [sums[row * plan.row_sums + half * HALF + i] for row in range(plan.config.together) for i in range(HALF)]
-            self._store_half(mine, turn, own, first)
-
-    def _store_half(self, sums: list[Any], turn: Turn, column: Any, first: Any) -> None:
-        """Store 8 pixels of each of the output rows."""
-        plan = self.block.plan
-        rows = range(plan.config.together)
+        parts = [(row, half) for row in range(plan.config.together) for half in range(1 + plan.config.wide)]
+        columns = [column, bind("other_half", column + TILE_PIXELS * lay.phases)] if plan.config.wide else [column]
         if plan.output == SUMS:
-            for row in rows:
-                self._store_sums(sums, row, turn, first + row, column)
+            for part, (row, half) in enumerate(parts):
+                self._store_sums(sums, part, turn, first + row, columns[half])
             return
-        for row in rows:
+        for part in range(len(parts)):
             packed = registers("packed", PAIRS)
             for pair in range(PAIRS):
-                self._pack(packed, pair, sums, row)
-            op.store_transposed(self.place + T.uint32(row * EXCHANGED), [packed[pair] for pair in range(PAIRS)])
+                self._pack(packed, pair, sums, part)
+            op.store_transposed(self.place + T.uint32(part * EXCHANGED), [packed[pair] for pair in range(PAIRS)])
         op.emit(T.cuda.warp_sync())
-        read = registers("read", 4 * len(rows))
-        for row in rows:
-            op.load_shared16(read, self.place + T.uint32(row * EXCHANGED), 4 * row)
+        read = registers("read", 4 * len(parts))
+        for part in range(len(parts)):
+            op.load_shared16(read, self.place + T.uint32(part * EXCHANGED), 4 * part)
         op.emit(T.cuda.warp_sync())  # all have read: the next tile may write
-        for row in rows:
-            self._store_words([read[4 * row + i] for i in range(4)], turn, first + row, column)
+        for part, (row, half) in enumerate(parts):
+            self._store_words([read[4 * part + i] for i in range(4)], turn, first + row, columns[half])
 
     def _inside(self, p: Any, q: Any) -> Any:
         """The output has this pixel."""
@@ -94,13 +87,13 @@ class ChannelRows:
 
     # ---- int4 -------------------------------------------------------------------------------------------------------
 
-    def _pack(self, packed: Any, pair: int, sums: Any, row: int) -> None:
+    def _pack(self, packed: Any, pair: int, sums: Any, part: int) -> None:
         """Two pixels of the thread's two channels and two images."""
         T.buffer_store(packed, T.uint32(0), [pair])
         for image in (1, 0):
             for odd in (1, 0):
                 low, high = (
-                    bind("value", self._requantized(self._sum(sums, row, 2 * pair + odd, parity, image), parity))
+                    bind("value", self._requantized(self._sum(sums, part, 2 * pair + odd, parity, image), parity))
                     for parity in range(2)
                 )
                 op.pack_int4(packed[pair], high, low, self.signed)
@@ -129,7 +122,7 @@ class ChannelRows:
 
     # ---- int32 ------------------------------------------------------------------------------------------------------
 
-    def _store_sums(self, sums: Any, row: int, turn: Turn, p: Any, column: Any) -> None:
+    def _store_sums(self, sums: Any, part: int, turn: Turn, p: Any, column: Any) -> None:
         plan, lane, scale = self.block.plan, self.block.lane, T.int32(self.block.plan.atom.scale_log2)
         first = bind("first_sum", self._word(turn, p, column, lane % 4 * 2) * WORD_CHANNELS + lane // 4 * 2)
         apart = [plan.output_word(0, 0, *at) * WORD_CHANNELS for at in ((plan.strings.phases, 0, 0), (0, 0, 1))]
@@ -137,9 +130,9 @@ class ChannelRows:
             with when(self._inside(p, column + pixel * plan.strings.phases)):
                 for image in range(2):
                     at = first + (pixel * apart[0] + image * apart[1])
-                    pair = [self._sum(sums, row, pixel, parity, image) >> scale for parity in range(2)]
+                    pair = [self._sum(sums, part, pixel, parity, image) >> scale for parity in range(2)]
                     op.store8(self.block.output.ptr_to([at]), [T.cast(one, "uint32") for one in pair])
 
-    def _sum(self, sums: Any, row: int, pixel: int, parity: int, image: int) -> Any:
+    def _sum(self, sums: Any, part: int, pixel: int, parity: int, image: int) -> Any:
         """One of a thread's sums, still scaled by the atom."""
-        return T.cast(sums[row * HALF + pixel * 4 + parity * 2 + image], "int32")
+        return T.cast(sums[part * HALF + pixel * 4 + parity * 2 + image], "int32")
