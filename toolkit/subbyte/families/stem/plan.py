@@ -130,9 +130,23 @@ class StemPlan:
         return self.turn_strings * BATCH_GROUP - (self.passes - 1) * 128
 
     @cached_property
+    def last_rows(self) -> int:
+        """Output rows of a string that a thread writes in the last pass, for a few strings: all of them, or fewer where
+        the warps share it."""
+        rows = self.config.turn_rows
+        if self.passes == 1 or not (self.strings.short or self.config.wide):
+            return rows
+        return next(one for one in (1, 2, 4, 8) if one == rows or self.rest * rows <= 128 * one)
+
+    @property
     def last_shared(self) -> bool:
-        """Whether the warps share the last pass, for a few strings: a thread then writes one output row of one."""
-        return self.strings.short and self.passes > 1 and self.rest * self.config.turn_rows <= 128
+        """Whether the warps share the last pass."""
+        return self.last_rows < self.config.turn_rows
+
+    @property
+    def last_input_rows(self) -> int:
+        """Input rows that a thread reads for it."""
+        return (self.last_rows - 1) * self.workload.stride + self.workload.r
 
     @property
     def whole_passes(self) -> int:
@@ -142,7 +156,7 @@ class StemPlan:
     @property
     def words_read(self) -> int:
         """Words that a thread reads for a turn."""
-        return (self.whole_passes * self.input_rows + self.last_shared * self.workload.r) * self.strings.span
+        return (self.whole_passes * self.input_rows + self.last_shared * self.last_input_rows) * self.strings.span
 
     # ---- shared memory, in bytes ------------------------------------------------------------------------------------
 
