@@ -13,6 +13,8 @@ JOBS ?= 2
 # pages have time limits.
 TOGETHER := types lint test-jupyter test-unit test-torch
 BEHIND := $(if $(SIDE_BY_SIDE),nice -n 5)
+# What is over long before the unit tests takes what these leave while they wait.
+LAST := $(if $(SIDE_BY_SIDE),nice -n 9)
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 RUN := $(VENV)/bin/python
@@ -35,7 +37,7 @@ ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
 .DEFAULT_GOAL := help
-.PHONY: help env lab test lint types test-unit test-torch torch test-deep test-notebooks test-browser test-jupyter test-gpu hostile format constraints wheel pictures notebooks table latency screenshots gallery site slides student reset clean machine
+.PHONY: help env lab test lint types test-unit test-torch torch collected test-deep test-notebooks test-browser test-jupyter test-gpu hostile format constraints wheel pictures notebooks table latency screenshots gallery site slides student reset clean machine
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-24s %s\n", $$1, $$2 }'
@@ -66,23 +68,27 @@ lint: env ## style and format
 
 types: env ## static types
 	@echo "== mypy"
-	@$(BEHIND) $(RUN) -m mypy
+	@$(LAST) $(RUN) -m mypy
 
 test-unit: env ## unit and emulator tests, on JOBS processes
 	@echo "== unit and emulator tests"
 	@$(BEHIND) $(PYTEST) -n $(JOBS) --dist worksteal --durations 20 --ignore tests/browser --ignore tests/toolkit/torch -m "not gpu and not browser and not notebook and not deep"
 
-# Types and style do not wait for PyTorch; no test may begin while it is being brought.
+# Types and style do not wait for PyTorch; no test may begin while it is being brought. Meanwhile one process compiles
+# the test files and all that they import, which each of the later ones would do again on a clean checkout.
 ifdef SIDE_BY_SIDE
-test-unit test-jupyter: torch
+test-unit test-jupyter test-torch: torch collected
 endif
+
+collected: env
+	@$(PYTEST) --collect-only -qq >/dev/null 2>&1 || true  # the tests themselves say what is wrong
 
 torch: env
 	@$(RUN) tools/torch_cpu.py
 
 test-torch: torch ## subbyte.torch, on PyTorch's build for the CPU, which is brought where there is one
 	@echo "== torch"
-	@$(BEHIND) $(PYTEST) --durations 5 tests/toolkit/torch -m "not deep"
+	@$(LAST) $(PYTEST) --timeout 900 --durations 5 tests/toolkit/torch -m "not deep"
 
 test-deep: env ## what is exhaustive or random, of which test-unit runs a sample (minutes)
 	@echo "== deep tests"

@@ -6,11 +6,11 @@ a toolkit of the machine fails everywhere, not only where none is installed.
 
 from __future__ import annotations
 
+import gc
 import inspect
 import os
 import shutil
 import signal
-import sys
 import tempfile
 import threading
 from collections.abc import Callable
@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest.assertion import rewrite
 from cpu_seconds import CpuSeconds
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
@@ -41,6 +40,7 @@ _holder: list[tempfile.TemporaryDirectory[str]] = []
 
 def pytest_configure(config: pytest.Config) -> None:
     """Hide the machine's toolkit before any test module is imported (workers do the same for themselves)."""
+    gc.disable()  # until all tests are collected, nothing becomes garbage
     config.pluginmanager.register(CpuSeconds(config))
     holder = tempfile.TemporaryDirectory(prefix="subbyte-tests-")
     _holder.append(holder)
@@ -67,22 +67,12 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.setdefault("SUBBYTE_CACHE", str(config.rootpath / ".pytest_cache" / "subbyte"))
     os.environ["SUBBYTE_STORE"] = "off"  # what a search of somebody found changes no test
-    if os.environ.get("PYTEST_XDIST_WORKER") == "gw1" and [Path(one).name for one in config.args] == ["tests"]:
-        _rewrite_from_the_end(config)
 
 
-def _rewrite_from_the_end(config: pytest.Config) -> None:
-    """Rewrite the assertions of test files, the last first, up to where another worker is, which begins with the first
-    file. On a clean machine every worker would do so for all files else, at the same time: 20 seconds each."""
-    if sys.dont_write_bytecode:
-        return
-    for file in sorted((config.rootpath / "tests").rglob("test_*.py"), reverse=True):
-        kept = rewrite.get_cache_dir(file) / (file.stem + rewrite.PYC_TAIL)
-        if kept.exists():
-            return
-        rewrite.try_makedirs(kept.parent)
-        state, code = rewrite._rewrite_test(file, config)
-        rewrite._write_pyc(config.stash[rewrite.assertstate_key], code, state, kept)
+def pytest_collection_finish() -> None:
+    """What was collected and imported stays: each full collection would look at all of it, for half a second."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

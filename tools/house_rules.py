@@ -55,11 +55,15 @@ def family_by_name(path: str, source: str, classes: Collection[str]) -> list[str
     if parts[0] != "widgets" and not (len(parts) > 2 and parts[2] in OPEN):
         return []
     found = []
+    kinds: dict[str, bool] = {}  # a file says the same names again and again
     for node in ast.walk(ast.parse(source)):
         for name in _names(node):
-            folder = re.match(r"subbyte\.families\.(\w+)\.", name)
-            foreign = folder and folder[1] not in COMMON
-            if foreign or name in classes or name.rpartition(".")[2] in classes or _FAMILY.search(name):
+            if name not in kinds:
+                folder = re.match(r"subbyte\.families\.(\w+)\.", name)
+                foreign = folder is not None and folder[1] not in COMMON
+                last = name.rpartition(".")[2]
+                kinds[name] = foreign or name in classes or last in classes or bool(_FAMILY.search(name))
+            if kinds[name]:
                 found.append(f"{path}:{getattr(node, 'lineno', 0)}: {name}: a kind of kernel by name; ask its family")
     return found
 

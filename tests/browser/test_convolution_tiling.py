@@ -146,6 +146,7 @@ def test_a_knob_changes_the_tiling_and_a_refusal_is_said(open_tab: Callable[...,
     check(tab, tiling(LAYER, MmaConfig(2, 2, 8, 2)), 16, 0, 1, 5, 4)
 
 
+@pytest.mark.deep  # the reader of kernels, the loads, the packing and the space are timed in every run
 def test_a_key_press_is_painted_at_once(open_page: Callable[..., Any], paints_at_once: Callable[..., None]) -> None:
     """The largest sensible size: 512 x 512 pixels, 64 pixels and 8 warps a block; in a page without a kernel."""
     large = tiling("n16h512w512c128k128r3s3p1", MmaConfig(4, 2, 16, 2, chunk=2))

@@ -280,6 +280,7 @@ def test_at_the_end_of_a_slider_the_picture_stays_and_says_why(running: Any, rec
     assert not note.is_visible()
 
 
+@pytest.mark.deep  # the reader of kernels, the loads, the packing and the space are timed in every run
 def test_a_key_press_is_painted_at_once(tab: Any, paints_at_once: Callable[..., None]) -> None:
     click(tab, "lowered", 0)
     paints_at_once(tab.page, ("ArrowRight", "ArrowDown", "ArrowUp", "ArrowLeft") * 10)

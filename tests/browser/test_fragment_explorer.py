@@ -104,6 +104,7 @@ def test_every_instruction_is_one_click_away(tab: Any, name: str) -> None:
     check(tab, name, "a", 0, 0)
 
 
+@pytest.mark.deep  # the reader of kernels, the loads, the packing and the space are timed in every run
 def test_a_key_press_is_painted_at_once(tab: Any, paints_at_once: Callable[..., None]) -> None:
     tab.page.get_by_role("radio", name="m16n8k64.s4").click()
     tab.page.locator(".sb-frag-svg .panel.a").focus()

@@ -65,6 +65,7 @@ def test_keys_and_pointing_choose_a_lane(tab: Any) -> None:
     assert tab.page.evaluate(STATE)["lanes"] == []
 
 
+@pytest.mark.deep  # the reader of kernels, the loads, the packing and the space are timed in every run
 def test_a_key_press_is_painted_at_once(tab: Any, paints_at_once: Callable[..., None]) -> None:
     pick(tab, "weight fragment")
     tab.page.locator(".sb-access-svg .panel").focus()

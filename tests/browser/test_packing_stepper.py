@@ -81,6 +81,7 @@ def check(tab: Any, shape: Layout, step: int, follow: int) -> None:
     assert not differences(tab.page.evaluate(DRAWN), shape, step, follow)
 
 
+@pytest.mark.sample("quad")
 @pytest.mark.parametrize(("scheme", "steps"), [("quad", 6), ("width8", 13)])
 def test_keys_walk_through_every_step(tab: Any, scheme: str, steps: int) -> None:
     shape, press = layout(scheme), tab.page.keyboard.press
@@ -145,6 +146,7 @@ def test_a_value_is_followed_by_keys_pointer_and_click(tab: Any) -> None:
     check(tab, shape, 1, -1)
 
 
+@pytest.mark.sample("quad")
 @pytest.mark.parametrize("scheme", ["quad", "width8"])
 def test_a_key_press_is_painted_at_once(tab: Any, scheme: str, paints_at_once: Callable[..., None]) -> None:
     tab.page.locator(f'.sb-pack input[value="{scheme}"]').check(force=True)

@@ -21,13 +21,23 @@ from subbyte.records.store import Store
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(180)]
 TEXTS = "SUBBYTE_GPU_TRIES"
-MOST_S = 10.0
-"""On 8 cores."""
+MOST_S = 10.0 if TEXTS in os.environ else 15.0
+"""On 8 cores; where TVM makes the texts first, it took 9 to 12 s."""
 AGAIN = """
 import json, sys, subbyte
 from subbyte.kernel.choose import best_known
 kernel = subbyte.compile(sys.argv[1])
 print(json.dumps([kernel.config.key, kernel.reason, best_known(kernel.workload)[0].key]))
+"""
+PARTS = """
+import json, sys, numpy as np, subbyte
+kernel = subbyte.compile(sys.argv[1])
+found, rng = kernel.workload, np.random.default_rng(0)
+x = rng.integers(-8, 8, (found.n, found.h, found.w, found.c), dtype=np.int8)
+w = rng.integers(-8, 8, (found.k, found.r, found.s, found.c), dtype=np.int8)
+scales = subbyte.Requantization.random(found, rng)
+wrong = np.count_nonzero(kernel.run(x, w, scales) != scales.apply(subbyte.reference(found, x, w)))
+print(json.dumps([kernel.plan.config.key, kernel.reason, int(wrong)]))
 """
 
 
@@ -78,3 +88,20 @@ def test_conv2d_runs_the_own_find(layers):
     requant = subbyte.Requantization.random(found, rng)
     y = subbyte.conv2d(x, w, requant, pad=found.pad, stride=found.stride)
     np.testing.assert_array_equal(y, requant.apply(subbyte.reference(found, x, w)))
+
+
+def test_two_launches_are_remembered(layers):
+    """At 272 images of stage 5 two launches were faster by a quarter to a third; another process finds them again."""
+    if not importlib.util.find_spec("tvm"):
+        pytest.skip("two launches need kernels of three batches: no TVM here")
+    found = subbyte.workload("resnet50.stage5@272")
+    kernel = subbyte.compile(found, tries=4)
+    two, one = Store(os.environ["SUBBYTE_STORE"]).rows(found.spec)
+    assert [sum(part.workload.n for part in kernel.parts), len(kernel.parts)] == [272, 2], kernel.reason
+    assert two.record.microseconds < one.record.microseconds
+    done = subprocess.run([sys.executable, "-c", PARTS, found.spec], capture_output=True, text=True, check=True)
+    key, reason, wrong = json.loads(done.stdout)
+    assert key == kernel.plan.config.key, reason
+    assert "your own record" in reason
+    assert wrong == 0
+    print(kernel.reason)

@@ -20,5 +20,5 @@ class ToyConfig(Configuration):
     layout: str = switch("", choice("nhwcnc", "nhwc"), "of activations and outputs in memory", default="nhwcnc")
 
 
-VALUES: dict[str, tuple[int, ...]] = {"threads": (32, 64, 128), "words": (1, 2, 3, 4), "unroll": (0, 1)}
+VALUES: dict[str, tuple[int, ...]] = {"threads": (32, 64, 128), "words": (1, 2, 3), "unroll": (0, 1)}
 """What the space offers; three words divide no block, so that something is refused."""

@@ -268,7 +268,9 @@ def test_a_cell_in_one_line():
 @pytest.fixture
 def gpu(monkeypatch):
     """A device whose kernels know the answers of the case and of the layer behind it; one of them is wrong."""
-    place = importlib.util.spec_from_file_location("fake_gpu", ROOT / "tests" / "toolkit" / "measure" / "conftest.py")
+    place = importlib.util.spec_from_file_location(
+        "fake_gpu", ROOT / "tests" / "toolkit" / "measure" / "fake_driver.py"
+    )
     fake = importlib.util.module_from_spec(place)
     place.loader.exec_module(fake)
     case = GpuCase(SQUARE, arrays=np)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ import subbyte
 from benchmarks.network import first, parts, times, tries
 from benchmarks.network.heldout import drawn
 from benchmarks.shared.command import RESULTS
+from subbyte.cache import cache_root
 from subbyte.device.arch import arch
 from subbyte.families.mma.config import MmaConfig
 from subbyte.families.wgmma import batches, first_choices
@@ -114,6 +116,8 @@ def test_two_launches_are_compared_and_recorded(tmp_path, monkeypatch, capsys, w
     monkeypatch.setattr(SplitKernel, "time", lambda self: timing)
     monkeypatch.setattr(parts, "measured", partial(parts.measured, device="emulator"))
     monkeypatch.setattr(parts.os, "environ", dict(parts.os.environ))
+    # The cache of all tests in place of an empty one: the emulator's runtime is compiled once, for seconds.
+    monkeypatch.setattr(parts.tempfile, "TemporaryDirectory", lambda prefix: nullcontext(str(cache_root())))
     out = tmp_path / "parts.json"
     assert parts.main([str(out), BATCH.spec]) == wrong
     found = json.loads(out.read_text())

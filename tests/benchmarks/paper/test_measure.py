@@ -39,7 +39,9 @@ class Counting(Evaluator):
 
 @pytest.fixture
 def device():
-    place = importlib.util.spec_from_file_location("fake_gpu", ROOT / "tests" / "toolkit" / "measure" / "conftest.py")
+    place = importlib.util.spec_from_file_location(
+        "fake_gpu", ROOT / "tests" / "toolkit" / "measure" / "fake_driver.py"
+    )
     fake = importlib.util.module_from_spec(place)
     place.loader.exec_module(fake)
     return CudaDevice(0, fake.FakeDriver({}))

@@ -151,7 +151,7 @@ def test_a_search_is_logged_and_resumed(toy: str, capsys: pytest.CaptureFixture[
 def test_a_recorded_landscape_is_replayed(toy: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = recorded(toy, tmp_path)
     held = Landscape.load(path)
-    assert (held.kind, len(held.results), held.name) == ("toy", 18, "toy")
+    assert (held.kind, len(held.results), held.name) == ("toy", 12, "toy")
     best, result = held.best
     study = Study(space_of(held), "random", 0)
     record = study.run(ReplayRunner(held), None)
@@ -178,7 +178,7 @@ def test_a_cost_model_sees_it(toy: str) -> None:
     found = space(toy, kind="toy")
     features = Features(found, "plan")
     assert features.names[-2:] == ("estimate", "threads")
-    assert features(found.valid).shape == (18, 5)
+    assert features(found.valid).shape == (12, 5)
 
 
 def test_views_show_it(toy: str, tmp_path: Path) -> None:

@@ -119,6 +119,16 @@ def test_build_refuses_wrapped_indices_and_kernels_without_wgmma(monkeypatch):
         machine_code(good.plan, good.cuda + "// without wgmma")
 
 
+def test_build_refuses_serialized_products(monkeypatch):
+    """The compiler's words for a kernel whose products wait for each other (deep: such a kernel is compiled)."""
+    good = subbyte.build(SMALL, CONFIG)
+    said = "wgmma.mma_async instructions are serialized due to insufficient register resources for the wgmma pipeline"
+    log = f"ptxas info : (C7510) Potential Performance Loss: {said} in the function 'conv_kernel'\n{_report(good)}"
+    monkeypatch.setattr(nvrtc, "compile_both", lambda *_: (good.cubin, good.ptx, log))
+    with pytest.raises(BuildFailed, match=r"serialized the wgmma instructions \(insufficient register resources"):
+        machine_code(good.plan, f"{good.cuda}// serialized")
+
+
 def _report(kernel) -> str:
     used = kernel.resources
     return f"Used {used.registers} registers, 0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"

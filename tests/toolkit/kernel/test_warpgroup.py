@@ -191,6 +191,7 @@ def test_no_comparison_is_merged_with_a_minimum(name):
     assert faults.counts(kernel.cubin)["merged"] == 0
 
 
+@pytest.mark.deep  # seconds to compile; what the compiler says of it is in test_kernel_faults.py
 def test_a_serialized_kernel_is_refused():
     workload, config = LARGE["stage 5"]
     with pytest.raises(BuildFailed, match="serialized the wgmma"):

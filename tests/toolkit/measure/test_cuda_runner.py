@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+import failing
 import faulty
 import pytest
 
@@ -19,7 +20,9 @@ from subbyte.families.mma.config import MmaConfig
 from subbyte.gpu.lock import GpuBusy, GpuLock, claim, refuse_claimed
 from subbyte.gpu.timing import TimingProtocol
 from subbyte.measure.cuda_runner import CudaRunner
+from subbyte.measure.gpu_worker import load_builder
 from subbyte.measure.runner import Runner, parse_device
+from subbyte.measure.worker import WorkerPool
 from subbyte.records.result import Failed, Measured
 from subbyte.tune import read_log, tune
 from subbyte.workload import ConvWorkload
@@ -29,7 +32,7 @@ QUICK = TimingProtocol(launches=2, min_total_ms=0.1, repeats=3, cold_launches=1,
 
 
 def candidates(*faults):
-    return [MmaConfig(chunk=1 + faulty.FAULTS.index(fault)) for fault in faults]
+    return [MmaConfig(chunk=1 + failing.FAULTS.index(fault)) for fault in faults]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -41,7 +44,7 @@ def _short_grace():
 
 def started(folder, **options):
     """A runner of its own processes, whose lock and notes lie in a folder."""
-    options = {"timeout": 0.3, "workers": 2, "build": faulty.build, "build_timeout": 3.0, **options}
+    options = {"timeout": 1.0, "workers": 2, "build": failing.build, "build_timeout": 4.0, **options}
     return CudaRunner(0, QUICK, make_body=partial(faulty.faulty_body, folder=folder), **options)
 
 
@@ -73,7 +76,7 @@ def slow(tmp_path_factory):
     folder = tmp_path_factory.mktemp("slow")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FAULTY_COUNTS", str(folder / "counts"))
-        runner = started(folder, build=faulty.counted_build, timeout=20.0)
+        runner = started(folder, build=failing.counted_build, timeout=20.0)
         runner.run(WORKLOAD, candidates("good"))
         yield runner
         runner.close()
@@ -84,17 +87,17 @@ def test_each_fault_costs_one_candidate_with_its_reason(make, tmp_path):
     assert isinstance(runner, Runner)
     assert runner.device["name"] == "Fake GPU"
     assert runner.arch == "sm_90a"
-    faults = [name for fault in faulty.FAULTS for name in (fault, "good")]
+    faults = [name for fault in failing.FAULTS for name in (fault, "good")]
     results = runner.run(WORKLOAD, candidates(*faults))
     kinds = ["ok" if result.ok else result.kind for result in results]
-    assert kinds[::2] == list(faulty.KINDS)
-    assert kinds[1::2] == ["ok"] * len(faulty.FAULTS)
+    assert kinds[::2] == list(failing.KINDS)
+    assert kinds[1::2] == ["ok"] * len(failing.FAULTS)
     said = {fault: result.reason for fault, result in zip(faults, results, strict=True) if isinstance(result, Failed)}
     for fault, words in {
-        "silent": "differ", "stray": "ILLEGAL_ADDRESS", "hang": "did not end within 0.3 s", "memory": "OUT_OF_MEMORY",
-        "segv": "measuring process died (SIGSEGV)", "freeze": "did not end within 0.3 s", "refused": "no such chunk",
+        "silent": "differ", "stray": "ILLEGAL_ADDRESS", "hang": "did not end within 1 s", "memory": "OUT_OF_MEMORY",
+        "segv": "measuring process died (SIGSEGV)", "freeze": "did not end within 1 s", "refused": "no such chunk",
         "uncompilable": "did not compile", "raises": "RuntimeError: compiler in disarray",
-        "compiler_dies": "building process died (SIGSEGV)", "compiler_hangs": "did not answer within 3 s",
+        "compiler_dies": "building process died (SIGSEGV)", "compiler_hangs": "did not answer within 4 s",
         "disk_full": "No space left on device", "host_memory": "out of memory",
     }.items():  # fmt: skip
         assert words in said[fault], said[fault]
@@ -134,16 +137,17 @@ def test_several_threads_share_a_runner(shared):
 SCRIPT = """
 import sys
 from functools import partial
+import failing
 import faulty
 from subbyte.measure.cuda_runner import CudaRunner
 from subbyte.gpu.timing import TimingProtocol
 from subbyte.families import MmaConfig
 from subbyte.tune import read_log, tune
 from subbyte.workload import ConvWorkload
-runner = CudaRunner(0, TimingProtocol(), build=faulty.build, workers=2, timeout=60,
+runner = CudaRunner(0, TimingProtocol(), build=failing.build, workers=2, timeout=60,
                     make_body=partial(faulty.faulty_body, folder=sys.argv[1]))
 print("open", flush=True)
-runner.run(ConvWorkload(3, 4, 3, 40, 20, 3, 3, pad=1), [MmaConfig(chunk=1 + faulty.FAULTS.index("freeze"))])
+runner.run(ConvWorkload(3, 4, 3, 40, 20, 3, 3, pad=1), [MmaConfig(chunk=1 + failing.FAULTS.index("freeze"))])
 """
 
 
@@ -197,11 +201,11 @@ def test_builds_run_ahead_of_the_measurements(slow):
 
 def test_what_is_built_ahead_is_not_built_again(slow):
     runner = slow
-    before = faulty.counted()
+    before = failing.counted()
     runner.build_ahead(WORKLOAD, candidates("stray", "silent"))
     kinds = [result.kind for result in runner.run(WORKLOAD, candidates("silent", "stray"))]
     assert kinds == ["wrong", "crash"]
-    assert faulty.counted() - before == 2
+    assert failing.counted() - before == 2
     runner.build_ahead(WORKLOAD, [MmaConfig(1, 1, rows, 4) for rows in (1, 2, 4, 8, 16)])
     assert len(runner._begun) == 4
 
@@ -221,6 +225,14 @@ def test_finalists_are_timed_side_by_side(shared):
 def test_without_a_gpu_it_says_so():
     with pytest.raises(MissingDependency, match="nothing here"):
         CudaRunner(0, make_body=faulty.no_gpu, workers=1)
+
+
+def test_builders_load_before_the_gpu_is_opened(monkeypatch):
+    asked = []
+    monkeypatch.setattr(WorkerPool, "submit", lambda self, function: asked.append(function))
+    with pytest.raises(MissingDependency, match="nothing here"):
+        CudaRunner(0, make_body=faulty.no_gpu, workers=3, warm=True)
+    assert asked == [load_builder] * 3
 
 
 def test_odd_requests_are_refused():

@@ -6,6 +6,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 
+import failing
 import faulty
 import pytest
 
@@ -123,7 +124,7 @@ def test_odd_executors_are_refused():
         with pytest.raises(InvalidInput, match="define it in a module"):
             ExecutorRunner(pool, lambda: FakeRunner(), 1)
         with pytest.raises(MissingDependency, match="nothing here"):
-            ExecutorRunner(pool, faulty.refuse, 1)
+            ExecutorRunner(pool, failing.refuse, 1)
 
 
 def test_a_runner_made_in_this_process_is_closed_with_it():

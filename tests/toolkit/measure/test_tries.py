@@ -359,3 +359,15 @@ def test_what_others_measured_with_no_longer_known_knobs(store, runner):
     assert config == runner.order[-1]
     assert "cannot be built by this version" in reason
     assert own.own_records(LAYER, subbyte.device.arch("sm_90a")).taken == (row.record,)
+
+
+@pytest.mark.parametrize(("family", "asked"), [("auto", True), ("wgmma", True), ("mma", False)])
+def test_builders_begin_before_all_is_in_order(store, runner, family, asked):
+    """With kernels that are tried later, too; fewer than are tried."""
+    ahead = []
+    runner.build_ahead = lambda workload, configs: ahead.append(list(configs))
+    tried = likeliest(LAYER, subbyte.device.arch("sm_90a"), 6, family)
+    subbyte.compile(LAYER, tries=6, family=family)
+    early, everything = ahead
+    assert everything == tried
+    assert (len(early), set(early) <= set(tried)) == (3 if asked else 0, True)

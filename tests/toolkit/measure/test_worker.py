@@ -10,7 +10,7 @@ import threading
 import time
 from pathlib import Path
 
-import faulty
+import failing
 import pytest
 
 from subbyte.errors import InvalidInput, MissingDependency
@@ -40,18 +40,18 @@ def gone(pid, seconds=5.0):
 
 
 def test_a_process_answers_and_survives_what_functions_raise(worker):
-    assert worker.call(faulty.double, 21) == 42
-    first = worker.call(faulty.process)
+    assert worker.call(failing.double, 21) == 42
+    first = worker.call(failing.process)
     for function, error, says in (
-        (faulty.exhaust, WorkerRaised, "MemoryError: no more"),
-        (faulty.fill_disk, WorkerRaised, "No space left"),
-        (faulty.leave, WorkerRaised, "SystemExit: 7"),
-        (faulty.refuse, MissingDependency, "nothing here"),
-        (faulty.unpicklable, WorkerRaised, "pickle"),
+        (failing.exhaust, WorkerRaised, "MemoryError: no more"),
+        (failing.fill_disk, WorkerRaised, "No space left"),
+        (failing.leave, WorkerRaised, "SystemExit: 7"),
+        (failing.refuse, MissingDependency, "nothing here"),
+        (failing.unpicklable, WorkerRaised, "pickle"),
     ):
         with pytest.raises(error, match=says):
             worker.call(function)
-    assert worker.call(faulty.process) == first == worker.pid != os.getpid()
+    assert worker.call(failing.process) == first == worker.pid != os.getpid()
     assert worker.starts == 1
     with pytest.raises(InvalidInput, match="define functions in a module"):
         worker.call(lambda: 1)
@@ -73,41 +73,41 @@ def test_a_process_knows_the_encodings_that_were_registered_here(worker):
 @pytest.mark.parametrize(
     ("function", "says"),
     [
-        (faulty.segfault, r"test process died \(SIGSEGV\).*last words"),
-        (faulty.kill_self, "SIGKILL: killed, or out of memory"),
-        (faulty.exit_at_once, "exit status 3"),
+        (failing.segfault, r"test process died \(SIGSEGV\).*last words"),
+        (failing.kill_self, "SIGKILL: killed, or out of memory"),
+        (failing.exit_at_once, "exit status 3"),
     ],
 )
 def test_a_death_is_told_and_the_next_call_has_a_new_process(worker, function, says):
-    first = worker.call(faulty.process)
+    first = worker.call(failing.process)
     with pytest.raises(WorkerDied, match=says):
         worker.call(function)
-    assert worker.call(faulty.process) != first
+    assert worker.call(failing.process) != first
     assert worker.starts == 2
 
 
 def test_a_process_that_does_not_answer_is_ended_with_its_children(worker):
-    child = worker.call(faulty.spawn_sleeper)
+    child = worker.call(failing.spawn_sleeper)
     first = worker.pid
     with pytest.raises(WorkerTimeout, match=r"did not answer within 0.2 s"):
         worker.call(time.sleep, 60, timeout=0.2)
     assert gone(first)
     assert gone(child)
-    assert worker.call(faulty.double, 1, timeout=20) == 2
+    assert worker.call(failing.double, 1, timeout=20) == 2
 
 
 def test_a_process_killed_between_two_calls_is_replaced(worker):
-    os.kill(worker.call(faulty.process), signal.SIGKILL)
+    os.kill(worker.call(failing.process), signal.SIGKILL)
     time.sleep(0.1)
-    assert worker.call(faulty.double, 2) == 4
+    assert worker.call(failing.double, 2) == 4
 
 
 def test_ctrl_c_leaves_no_answer_for_the_next_question(worker):
-    worker.call(faulty.double, 1)
+    worker.call(failing.double, 1)
     threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         worker.call(time.sleep, 5)
-    assert worker.call(faulty.double, 3) == 6
+    assert worker.call(failing.double, 3) == 6
 
 
 def test_processes_end_with_a_parent_that_is_killed(tmp_path):
@@ -132,19 +132,19 @@ def test_processes_end_with_a_parent_that_is_killed(tmp_path):
 
 def test_a_pool_keeps_going_when_its_processes_die():
     with WorkerPool(2, "test", timeout=20) as pool:
-        tasks = [(faulty.double, (1,)), (faulty.segfault, ()), (faulty.double, (2,)), (faulty.kill_self, ()),
-                 (faulty.double, (3,))]  # fmt: skip
+        tasks = [(failing.double, (1,)), (failing.segfault, ()), (failing.double, (2,)), (failing.kill_self, ()),
+                 (failing.double, (3,))]  # fmt: skip
         futures = [pool.submit(function, *arguments) for function, arguments in tasks]
         assert [futures[i].result() for i in (0, 2, 4)] == [2, 4, 6]
         for i in (1, 3):
             with pytest.raises(WorkerDied):
                 futures[i].result()
-        assert pool.submit(faulty.double, value=5).result() == 10
+        assert pool.submit(failing.double, value=5).result() == 10
 
 
 def test_a_pool_is_stopped_in_the_middle():
     pool = WorkerPool(1, "test")
-    running, waiting = pool.submit(time.sleep, 60), pool.submit(faulty.double, 1)
+    running, waiting = pool.submit(time.sleep, 60), pool.submit(failing.double, 1)
     while not running.running():
         time.sleep(0.01)
     time.sleep(0.2)
@@ -155,7 +155,7 @@ def test_a_pool_is_stopped_in_the_middle():
     with pytest.raises(WorkerDied):
         running.result(0)
     with pytest.raises(RuntimeError, match="shut down"):
-        pool.submit(faulty.double, 1)
+        pool.submit(failing.double, 1)
     with pytest.raises(InvalidInput, match="at least 1"):
         WorkerPool(0)
 

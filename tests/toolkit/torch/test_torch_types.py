@@ -44,6 +44,7 @@ def _nchw(torch, values):
     return torch.from_numpy(np.ascontiguousarray(values)).permute(0, 3, 1, 2)
 
 
+@pytest.mark.sample("w4a4:signed.unsigned", "w8a8:signed.unsigned", "w4a8")
 @pytest.mark.parametrize("precision", TYPES)
 def test_values_and_real_numbers_of_every_type(torch, make, precision):
     layer, x, right = make(precision)

@@ -32,6 +32,7 @@ PAIRS = [
     (ConvWorkload(8, 14, 14, 64, 64, 1, 1, name="pointwise"), 2),
 ]
 OPTIONS = {"trials": 150, "batch": 8, "seed": 7}
+FEWER = {**OPTIONS, "trials": 60}
 
 
 class Killed(BaseException):
@@ -98,8 +99,8 @@ def whole_lines(folder):
     return {path.name: path.read_bytes().rpartition(b"\n")[0] for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("played", [4, pytest.param(12, marks=pytest.mark.deep)])
-def test_kills_played_at_random_moments(fate, tmp_path, played):
+@pytest.mark.parametrize(("played", "options"), [(4, FEWER), pytest.param(12, OPTIONS, marks=pytest.mark.deep)])
+def test_kills_played_at_random_moments(fate, tmp_path, played, options):
     chance = random.Random(1)
     kept: dict[str, bytes] = {}
     deaths = torn = 0
@@ -112,7 +113,7 @@ def test_kills_played_at_random_moments(fate, tmp_path, played):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # the notice that a line was cut
                 log = fate.folder / "net.jsonl"
-                report = tune_network(PAIRS, runner_of(fate), log=log, resume=True, **OPTIONS)
+                report = tune_network(PAIRS, runner_of(fate), log=log, resume=True, **options)
         except Killed:
             deaths += 1
             fate.resurrect()
@@ -122,7 +123,7 @@ def test_kills_played_at_random_moments(fate, tmp_path, played):
             torn += any(not path.read_bytes().endswith(b"\n") for path in fate.folder.iterdir() if path.stat().st_size)
     assert deaths == played
     assert torn > played // 6
-    assert outcome(report) == outcome(tune_network(PAIRS, runner_of(), **OPTIONS))
+    assert outcome(report) == outcome(tune_network(PAIRS, runner_of(), **options))
 
 
 SCRIPT = """

@@ -93,6 +93,7 @@ def test_a_resumed_run_ends_like_an_uninterrupted_one_byte_for_byte_before(toy, 
     assert read_log(path).trials == resumed.trials
 
 
+@pytest.mark.deep  # test_kills.py plays the same within a process
 def test_killed_at_random_points_and_resumed(toy, path, tmp_path):
     command = [sys.executable, "-c", WRITER, str(Path(__file__).with_name("conftest.py")), str(path)]
     chance = random.Random(0)

@@ -252,6 +252,10 @@ class Family(FormerNames, ABC):
     def candidates(self, workload: ConvWorkload, arch: Arch) -> Iterable[Configuration]:
         """Configurations that can be built, best estimate first."""
 
+    def early(self, workload: ConvWorkload, arch: Arch) -> Sequence[Configuration]:
+        """Candidates found well before all are in order, most of them among the first; none if ordering is quick."""
+        return ()
+
     def expectation(self, workload: ConvWorkload, config: Configuration, arch: Arch) -> str:
         """The expected time of a candidate that was never measured, and its source, as text; "" if the family only
         ranks candidates."""

@@ -129,8 +129,9 @@ def parameter_words(
 def _parameters(
     form: str, workload: ConvWorkload, requant: Requantization | Thresholds, w: NDArray[np.int8]
 ) -> NDArray[np.int32]:
+    thresholds = Thresholds.of(requant)
     for family in families().values():
-        found = family.threshold_words(form, w, Thresholds.of(requant))
+        found = family.threshold_words(form, w, thresholds)
         if found is not None:
             return found
     if not isinstance(requant, Requantization):

@@ -64,6 +64,7 @@ class CudaRunner(RunnerBase):
     GPU is held exclusively until ``close``. A candidate may take ``timeout`` seconds on the GPU; its build may take
     three minutes. ``workers`` processes build in parallel (default: one per processor, at most 16). Operands are drawn
     once per workload from ``seed``. ``build`` and ``make_body`` (for tests) are functions of importable modules.
+    ``warm``: building processes load what they need while the GPU is opened, not with their first candidate.
     Several threads may use it: their builds run in parallel, their measurements take turns. Raises MissingDependency
     without a GPU or when it is in use, InvalidInput for a device that does not exist.
     """
@@ -80,6 +81,7 @@ class CudaRunner(RunnerBase):
         workers: int | None = None,
         make_body: Callable[..., Callable[[], Body]] = MakeGpuBody,
         build_timeout: float = BUILD_TIMEOUT_S,
+        warm: bool = False,
     ) -> None:
         how = protocol or TimingProtocol()
         limit = timeout if timeout is not None else how.timeout_s
@@ -99,6 +101,8 @@ class CudaRunner(RunnerBase):
         self._exclusive = make_body is MakeGpuBody  # only a real GPU is locked
         self._claim: GpuLock | None = None
         try:
+            for _ in range(self._ahead // 2 if warm else 0):
+                self._pool.submit(load_builder)
             self._open(parse_device(device))
         except BaseException:
             self.close()
@@ -136,11 +140,6 @@ class CudaRunner(RunnerBase):
             self._begun[workload, config] = self._begin_build(workload, config)
         while len(self._begun) > self._ahead:
             self._begun.pop(next(iter(self._begun))).cancel()
-
-    def warm(self) -> None:
-        """Start all building processes and have them load what they need; returns at once."""
-        for _ in range(self._ahead // 2):
-            self._pool.submit(load_builder)
 
     def prepare(self, workload: ConvWorkload) -> None:
         """Make operands and exact result now, for instance while candidates are built; otherwise the first one waits

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from subbyte.arguments import checked, whole
 from subbyte.device.arch import Arch
 from subbyte.device.arch import arch as arch_named
 from subbyte.errors import InvalidInput, MissingDependency, SubbyteError
-from subbyte.families.registry import family_of
+from subbyte.families.registry import family_of, newest_first
 from subbyte.gpu.timing import TimingProtocol
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.choose import compile as choose
@@ -104,13 +105,15 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
     target = arch_named(arch) if isinstance(arch, str) else arch
     number = _gpu_of(device, target, tries)
     own = own_records(found, target, output, store, gpu)
-    with _open(number, output, tries) as runner:
-        warm: Callable[[], None] | None = getattr(runner, "warm", None)
-        if warm is not None:
-            warm()  # builders load what they need while this process decides what to build
-        configs = likeliest(found, target, tries, family, output, reads, writes, own)
-        won = fastest(found, configs, runner)
-        on = dict(runner.device)
+    # Of what is found early little fits where something is fused or words have a given layout.
+    soon = 0 if reads or writes or SEPARATOR in (output or "") else tries // 2
+    with ThreadPoolExecutor(1) as beside:
+        early = beside.submit(_early, found, target, family, soon)
+        with _open(number, output, tries) as runner:
+            _build_ahead(runner, found, early.result())  # builders begin while this process puts all in order
+            configs = likeliest(found, target, tries, family, output, reads, writes, own)
+            won = fastest(found, configs, runner)
+            on = dict(runner.device)
     if isinstance(won, Failed):
         kernel = plainly(workload)
         return replace(kernel, reason=f"{kernel.reason}; none of {len(configs)} could be measured: {won.reason}")
@@ -161,12 +164,22 @@ def _faster_in_two(
     return replace(best, reason=reason), times
 
 
-def fastest(workload: ConvWorkload, configs: list[Configuration], runner: Runner) -> Winner | Failed:
-    """The fastest of several configurations on a runner: each is verified and timed, the fastest ones again interleaved
-    if the runner can; if none has a time, the first failure."""
+def _early(workload: ConvWorkload, arch: Arch, family: str, count: int) -> Sequence[Configuration]:
+    """Up to ``count`` configurations that are probably among the likeliest, well before all are in order."""
+    found = (one.early(workload, arch) for one in newest_first(family)) if count else ()
+    return next(filter(None, found), ())[:count]
+
+
+def _build_ahead(runner: Runner, workload: ConvWorkload, configs: Sequence[Configuration]) -> None:
     hint: Callable[..., None] | None = getattr(runner, "build_ahead", None)
     if hint is not None:
         hint(workload, configs)
+
+
+def fastest(workload: ConvWorkload, configs: list[Configuration], runner: Runner) -> Winner | Failed:
+    """The fastest of several configurations on a runner: each is verified and timed, the fastest ones again interleaved
+    if the runner can; if none has a time, the first failure."""
+    _build_ahead(runner, workload, configs)
     prepare: Callable[[ConvWorkload], None] | None = getattr(runner, "prepare", None)
     if prepare is not None:
         prepare(workload)
@@ -210,7 +223,7 @@ def _open(device: int, output: str | None, count: int) -> Runner:
     from subbyte.measure.gpu_worker import usable_cpus
 
     how = None if output is None else partial(build, output=output)
-    return CudaRunner(device, BRIEF, build=how, workers=max(1, min(usable_cpus(), count)))
+    return CudaRunner(device, BRIEF, build=how, workers=max(1, min(usable_cpus(), count)), warm=True)
 
 
 def _gpu_of(device: Device, target: Arch, tries: int) -> int:

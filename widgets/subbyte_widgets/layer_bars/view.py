@@ -3,6 +3,7 @@ measured."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,16 @@ NAMES = {"same unit dense": "same_unit", "dense core": "dense_core"}
 FIRST = "resnet18@1"
 MOST = 26
 """Layers that can be told apart."""
+
+
+def _bars(source: NetworkCycles | str) -> Record:
+    return _named(source) if isinstance(source, str) else layer_bars(source)
+
+
+@lru_cache(maxsize=4)
+def _named(network: str) -> Record:
+    """To simulate a network takes a second: the next view of it, or a selection that comes back, has it at once."""
+    return layer_bars(network)
 
 
 class LayerBars(Picker):
@@ -57,7 +68,7 @@ class LayerBars(Picker):
         """Draw another network; errors are shown in the view."""
         try:
             expect(self, source, (str, Record, NetworkCycles), "give a network, or what sparse.layer_bars gives")
-            record = source if isinstance(source, Record) else layer_bars(source)
+            record = source if isinstance(source, Record) else _bars(source)
         except SubbyteError as problem:
             self.error = str(problem)
             return

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from subbyte.tune.search import gaussian
 from subbyte.tune.search.features import halvings
 from subbyte.tune.search.gaussian import (
     EVEN,
     JUMPY,
-    LIMIT,
-    SETTLED,
     SINGLE,
     SMOOTH,
     GaussianProcess,
@@ -63,26 +62,30 @@ def test_learns_a_smooth_function_and_which_knobs_matter():
     assert far[0, 0] == pytest.approx(wave(places).mean(), abs=0.3)
 
 
-def test_with_many_results_lengths_are_fitted_again_only_when_there_is_more_to_learn_from():
+def test_with_many_results_lengths_are_fitted_again_only_when_there_is_more_to_learn_from(monkeypatch):
+    settled = 60
+    monkeypatch.setattr(gaussian, "SETTLED", settled)
     rng = np.random.default_rng(2)
-    places = rng.random((SETTLED + 60, 3))
+    places = rng.random((settled + 40, 3))
     made = process(3)
     seen = []
-    for count in (SETTLED - 10, SETTLED, SETTLED + 8, SETTLED + 30):
+    for count in (settled - 10, settled, settled + 4, settled + 30):
         made.fit(places[:count], wave(places[:count])[:, None])
         seen.append(made._theta.tolist())
     assert seen[0] != seen[1]
     assert seen[1] == seen[2] != seen[3]
 
 
-def test_of_many_results_the_best_are_kept():
+def test_of_many_results_the_best_are_kept(monkeypatch):
+    limit = 80
+    monkeypatch.setattr(gaussian, "LIMIT", limit)
     rng = np.random.default_rng(2)
-    made, places = process(2), rng.random((LIMIT + 300, 2))
+    made, places = process(2), rng.random((limit + 100, 2))
     targets = wave(places)
     made.fit(places, targets[:, None])
-    assert len(made._places) == LIMIT
+    assert len(made._places) == limit
     kept = {tuple(row) for row in made._places.tolist()}
-    assert {tuple(row) for row in places[np.argsort(targets)[: LIMIT // 2]].tolist()} <= kept
+    assert {tuple(row) for row in places[np.argsort(targets)[: limit // 2]].tolist()} <= kept
 
 
 def test_picks_improve_and_spread():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from subbyte.device.arch import Arch
 from subbyte.families.mma.config import MmaConfig
 from subbyte.families.mma.plan import Plan
@@ -15,12 +17,13 @@ MULTIPROCESSORS = 132
 waves."""
 
 
-def estimated_first(workload: ConvWorkload, arch: Arch) -> list[MmaConfig]:
+@lru_cache(maxsize=64)
+def estimated_first(workload: ConvWorkload, arch: Arch) -> tuple[MmaConfig, ...]:
     """All configurations of the paper's space that can be built, the one with the fewest :func:`estimated_cycles`
-    first."""
+    first. Kept, because a layer is asked for again and again, by each way to build it."""
     space = Space(workload, arch, "paper", value_lists("paper", workload), held_fields({}))
     ranked = sorted((estimated_cycles(space.plan(index)), index) for index in space.valid)
-    return [space.config(index) for _, index in ranked]
+    return tuple(space.config(index) for _, index in ranked)
 
 
 def estimated_cycles(plan: Plan) -> float:

@@ -18,7 +18,7 @@ from subbyte.families.base import Plan as AnyPlan
 from subbyte.families.shared.reasons import serialized
 from subbyte.families.topic import Topic
 from subbyte.families.wgmma import second, translate
-from subbyte.families.wgmma.batches import finds, ranked, told
+from subbyte.families.wgmma.batches import finds, ranked, searched, told, whole
 from subbyte.families.wgmma.blocks.weights import prepare_listed_weights
 from subbyte.families.wgmma.check import hopeless, why_not
 from subbyte.families.wgmma.config import WgmmaConfig
@@ -184,6 +184,12 @@ class WgmmaFamily(Family):
     def candidates(self, workload: ConvWorkload, arch: Arch) -> Iterable[Configuration]:
         """Configurations that can be built, the one expected to be fastest first."""
         return () if hopeless(workload, arch) is not None else _ranked(workload, arch)
+
+    def early(self, workload: ConvWorkload, arch: Arch) -> Sequence[Configuration]:
+        """What the search finds at the layer's own batch; kernels of larger batches are looked at later."""
+        if hopeless(workload, arch) is not None or not _modelled(workload):
+            return ()
+        return searched(whole(workload), arch)
 
     def dense_instead(self, workload: ConvWorkload, arch: Arch) -> str | None:
         """Why its kernels that multiply zeros too are expected to be as fast as those that skip them."""

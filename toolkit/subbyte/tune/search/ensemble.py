@@ -31,9 +31,12 @@ class Ensemble:
         data = xgboost.DMatrix(features, label=targets)
         base = float(np.mean(targets))
         self._boosters = [
-            xgboost.train({**_TREES, "base_score": base, "seed": seed + member}, data, ROUNDS)
+            xgboost.Booster({**_TREES, "base_score": base, "seed": seed + member}, [data])
             for member in range(self._members)
         ]
+        for booster in self._boosters:  # as xgboost.train does, whose callbacks would take a quarter of the time
+            for number in range(ROUNDS):
+                booster.update(data, number)
 
     def predict(self, features: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Mean [n] and standard deviation [n] of the members. Raises InvalidInput before the first fit."""
