@@ -21,8 +21,8 @@ class StemConfig(Configuration):
     prefix: ClassVar[str] = "stem-"
 
     turn_rows: int = knob(
-        "rw", whole(1, 8), "output rows of a turn: 1, 2, 4 or 8; input rows that they share are read once", default=2,
-        always=True,
+        "rw", whole(1, 8), "output rows of a turn: 1, 2, 4 or 8; input rows that they share are read once",
+        default=2, always=True,
     )  # fmt: skip
     together: int = knob(
         "tg", whole(1, 4), "output rows of them whose tiles a warpgroup sums up together: 1, 2 or 4", default=1,
@@ -46,8 +46,8 @@ class StemConfig(Configuration):
         "end of a turn", default=1,
     )  # fmt: skip
     behind: int = knob(
-        "be", whole(0, 2), "1 = the next tile is multiplied behind a tile's requantization, where an int4 output needs "
-        "no more than a multiply-add; 2 = the first tile of the next turn as well", default=0,
+        "be", flag(), "1 = the next tile is multiplied behind a tile's requantization, where an int4 output needs no "
+        "more than a multiply-add", default=0,
     )  # fmt: skip
     held_weights: int = knob(
         "hw", flag(), "1 = weights stay in registers: 64 output channels are the rows of an instruction, pixels its "
@@ -60,6 +60,10 @@ class StemConfig(Configuration):
     short_windows: int = knob(
         "sw", flag(), "1 = the last word of a window, of which half counts, is stored with the word before it: 7x7 on 3 "
         "channels takes 5 instructions instead of 6, and a string 5 pieces instead of 3", default=0,
+    )  # fmt: skip
+    streamed: int = knob(
+        "st", flag(), "1 = results are the first that the L2 gives up (st.global.cs), where weights stay in registers",
+        default=0,
     )  # fmt: skip
     min_blocks: int = knob(
         "mb", whole(1, 8), "blocks of a multiprocessor that the compiler keeps registers free for", default=1

@@ -196,11 +196,6 @@ class StemPlan:
         return bool(self.config.behind) and self.begun
 
     @property
-    def through(self) -> bool:
-        """Whether the first tile of the next turn is multiplied behind the last one of a turn."""
-        return self.behind and self.config.behind == 2
-
-    @property
     def groups(self) -> int:
         """Tiles per turn, where those accumulated together count as one."""
         return self.tiles * self.config.turn_rows // self.config.together

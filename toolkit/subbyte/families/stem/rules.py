@@ -11,6 +11,7 @@ from subbyte.families.stem.plan import StemPlan
 from subbyte.families.stem.strings import PIXEL_CHANNELS, ROWS_TOGETHER, strings, why_not_short
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
 from subbyte.workload.coverage import int4_alone, largest_tensor, too_large
+from subbyte.workload.precision import SUMS
 
 MOST_CHANNELS = PIXEL_CHANNELS[-1]
 MOST_TAPS = 11
@@ -90,6 +91,8 @@ def _held(plan: StemPlan) -> str | None:
     config = plan.config
     if config.wide and (not config.held_weights or plan.segment_units % 2 or plan.strings.units % plan.segment_units):
         return "tile: wide: instructions of 16 pixels need held_weights and segments of an even number of units"
+    if config.streamed and (not config.held_weights or plan.output == SUMS):
+        return "output: streamed: four-bit results of kernels with held_weights"
     if not config.held_weights:
         return None
     if plan.config.filters != CHANNEL_ROWS:
@@ -116,8 +119,6 @@ def _behind(plan: StemPlan) -> str | None:
         return None
     if plan.strings.units % plan.segment_units:
         return f"divisibility: behind: {plan.config.segments} segments of {plan.strings.units} units are not alike"
-    if plan.config.behind == 2 and (plan.config.ahead, plan.config.buffers, plan.groups % 2) != (1, 2, 0):
-        return f"divisibility: behind=2 needs ahead=1, buffers=2 and an even number of tiles, not {plan.groups}"
     if not 2 <= plan.groups <= MOST_GROUPS:
         return f"code size: behind: {plan.groups} tiles of a turn one behind the other; 2 to {MOST_GROUPS}"
     return None

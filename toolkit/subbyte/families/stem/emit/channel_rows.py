@@ -117,6 +117,9 @@ class ChannelRows:
                     if not self.signed:
                         T.buffer_store(words, finished(plan, words[half]), [half])
                 target = bind("target", self._word(turn, p, q, lane % 8))
+                if plan.config.streamed:
+                    op.store8_streamed(self.block.output.ptr_to([target]), [words[half] for half in range(2)])
+                    continue
                 with loop("i", 2, T.vectorized) as i:
                     T.buffer_store(self.block.output, words[i], [target + i])
 

@@ -41,9 +41,6 @@ def _body(plan: StemPlan, activations: Any, output: Any, parameters: Any, weight
         op.async_fence()
         T.evaluate(T.cuda.cta_sync())
     multiplier, epilogue = Multiplier(block), (ChannelRows if plan.config.held_weights else Epilogue)(block)
-    if plan.through:
-        _through(writer, multiplier, epilogue)
-        return
     with loop("turn", plan.config.turns, T.serial) as count:
         number = bind("number", block.first_turn + count)
         with when(_exists(plan, number)):
@@ -58,41 +55,6 @@ def _body(plan: StemPlan, activations: Any, output: Any, parameters: Any, weight
             _tiles(block, multiplier, epilogue, buffer, turn)
             if plan.config.turns > plan.buffers == 1:
                 block.meet()
-
-
-def _through(writer: Writer, multiplier: Multiplier, epilogue: Epilogue | ChannelRows) -> None:
-    """All turns of a warpgroup. A turn's windows are written while the last tile before it is multiplied, and its first
-    tile is multiplied behind that one's requantization. What is multiplied behind the last turn is not used."""
-    block, plan = writer.block, writer.block.plan
-    left: Any = T.int32(plan.config.turns)
-    if plan.all_turns % (plan.config.turns * plan.config.consumers):
-        left = bind("left", T.min(left, T.int32(plan.all_turns) - block.first_turn))
-    both = [multiplier.sums() for _ in range(2)]
-    groups = [(tile, row) for tile in range(plan.tiles) for row in range(0, plan.config.turn_rows, plan.config.together)]
-
-    def write(number: Any, count: Any, buffer: Any) -> None:
-        writer.write(buffer)
-        with when(count + 1 < left):
-            _read(writer, number + 1)
-
-    with when(left > 0):
-        write(block.first_turn, T.int32(0), T.uint32(0))
-        multiplier.multiply(both[0], T.uint32(0), *groups[0])
-        op.wgmma_wait(0)
-        with loop("turn", left, T.serial) as count:
-            number = bind("number", block.first_turn + count)
-            turn, buffer = turn_of(plan, number), T.cast(count % 2, "uint32")
-            for place, (tile, row) in enumerate(groups):
-                if place + 1 < len(groups):
-                    multiplier.multiply(both[(place + 1) % 2], buffer, *groups[place + 1])
-                else:
-                    with when(count + 1 < left):
-                        block.meet()  # nobody multiplies the turn before this one any more
-                        write(number + 1, count + 1, T.uint32(1) - buffer)
-                    multiplier.multiply(both[0], T.uint32(1) - buffer, *groups[0])
-                op.wgmma_wait(1)
-                epilogue.store(both[place % 2], turn, tile, row)
-            op.wgmma_wait(0)  # the assembler wants to see it at the end of the loop
 
 
 def _exists(plan: StemPlan, number: Any) -> Any:
