@@ -19,6 +19,8 @@ MOST_TAPS = 11
 REGISTER_OVERHEAD = 4
 """Registers per thread besides sums, packed words, parameters and input words, at least: the compiler
 reports spills."""
+HELD_OVERHEAD = 6
+"""More of them where weights stay in registers: with fewer the compiler serialized the products."""
 CHANNEL_ROWS = 64
 """Rows of an instruction."""
 MOST_INSTRUCTIONS = 256
@@ -135,7 +137,7 @@ def registers_needed(plan: StemPlan) -> int:
     config, lay = plan.config, plan.strings
     parameters = config.filters // 2 if plan.begun else 24
     if config.held_weights:
-        parameters = 4 * lay.steps * lay.phases + (4 if plan.begun else 6)
+        parameters = 4 * lay.steps * lay.phases + (4 if plan.begun else 6) + HELD_OVERHEAD
     read = plan.words_read
     written = lay.length
     multiplied = (1 + plan.behind) * config.together * (plan.row_sums + config.filters // 16)
