@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import chain, product
+from itertools import product
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from subbyte.families.stem.explain.shared_k import shared_k
 from subbyte.families.stem.family import STEM
 from subbyte.families.stem.plan import StemPlan
 from subbyte.families.stem.space import KIND
-from subbyte.families.stem.strings import SCALE_LOG2, Strings, strings
+from subbyte.families.stem.strings import SCALE_LOG2, strings
 from subbyte.families.stem.weights import prepare_weights
 from subbyte.kernel.choose import best_known
 from subbyte.numerics import reference
@@ -36,17 +36,19 @@ def test_the_stem_takes_6_instructions_and_vgg_1():
     assert {spec: strings(subbyte.workload(spec)).steps for spec in steps} == steps
 
 
-def window_of(words: np.ndarray, lay: Strings, p: int, q: int) -> np.ndarray:
+def window_of(words: np.ndarray, workload: subbyte.ConvWorkload, p: int, q: int) -> np.ndarray:
     """The window of output pixel (p, q) as its strings say, int8 [8][bytes], from words uint32 [rows][words][8]."""
+    lay = strings(workload)
     found = []
-    for string, piece in (divmod(place, lay.pieces) for place in lay.window_pieces):
+    for string in range(lay.window_strings):
         first = q * lay.advance // 8 + string
-        for one in chain.from_iterable(lay.parts[q % lay.phases % lay.kinds][4 * piece : 4 * piece + 4]):
-            if isinstance(one, int):
-                found.append(np.full(8, one, np.uint8))
-            else:
-                word = words[p * lay.workload.stride + one[0], first + one[1] // 8]
-                found.append(((word >> (4 * (one[1] % 8)) & 15) << 4).astype(np.uint8))
+        for part in lay.parts[q % lay.phases % lay.kinds]:
+            for one in part:
+                if isinstance(one, int):
+                    found.append(np.full(8, one, np.uint8))
+                else:
+                    word = words[p * workload.stride + one[0], first + one[1] // 8]
+                    found.append(((word >> (4 * (one[1] % 8)) & 15) << 4).astype(np.uint8))
     return np.stack(found, axis=1).view(np.int8)
 
 
@@ -54,21 +56,19 @@ def window_of(words: np.ndarray, lay: Strings, p: int, q: int) -> np.ndarray:
 def test_strings_and_weights_multiply_to_the_convolution(channels):
     """Outputs from neighbouring strings, by the bytes of weights that the instruction reads."""
     rng, filters = np.random.default_rng(channels), 32
-    kinds = [(stride, size, False) for stride, size in product((1, 2, 3), (1, 3, 4, 11))]
-    kinds += [(2, 7, True), (4, 11, True), (2, 5, True)] if channels == 3 else []
-    for stride, size, short in kinds:
+    for stride, size in product((1, 2, 3), (1, 3, 4, 11)):
         w = subbyte.workload(f"n3h{size + 2}w{size + 9}c{channels}k40r{size}s{size}p{size // 2}u{stride}")
         x = rng.integers(-8, 8, (w.n, w.h, w.w, w.c)).astype(np.int8)
         weights = rng.integers(-8, 8, (w.k, w.r, w.s, w.c)).astype(np.int8)
-        wanted, lay = reference(w, x, weights), strings(w, short)
+        wanted, lay = reference(w, x, weights), strings(w)
         words = lay.form.apply(x)[0].astype(np.uint32)
-        made = prepare_weights(weights, w, filters, short=short).view(np.int8).astype(int)
+        made = prepare_weights(weights, w, filters).view(np.int8).astype(int)
         made = made.reshape(2, lay.phases, lay.steps, filters // 8, 2, 8, 16)
         for (p, q), k in product({(0, 0), (w.p - 1, w.q - 1), (w.p // 2, min(1, w.q - 1))}, (0, 17, 39)):
-            window = window_of(words, lay, p, q).astype(int)
+            window = window_of(words, w, p, q).astype(int)
             column = made[k // 32, q % lay.phases, :, k % 32 % 8 // 2, :, 2 * (k % 32 // 8) + k % 2].reshape(-1)
             total = window @ column[: window.shape[1]]
-            assert not column[window.shape[1] :].any() and lay.short == short
+            assert not column[window.shape[1] :].any()
             assert (total[: w.n] >> SCALE_LOG2).tolist() == wanted[:, p, q, k].tolist(), (w.spec, p, q, k)
 
 
@@ -125,6 +125,7 @@ def test_compile_leaves_layers_of_other_kinds_to_others(spec):
     (LAYER, {"wide": 1}, "instructions of 16 pixels need held_weights and segments of an even number"),
     (LAYER, {"wide": 1, "held_weights": 1, "segments": 2}, "segments of an even number"),
     (LAYER, {"held_weights": 1, "filters": 32}, "rows are 64 output channels, not 32"),
+    (LAYER, {"streamed": 1}, "four-bit results of kernels with held_weights"),
     (LAYER, {"turn_rows": 2, "together": 4}, "4 rows together do not divide the 2 of a turn"),
     (LAYER, {"turns": 1, "buffers": 2}, "buffers and reading ahead are for several turns"),
     (LAYER, {"segments": 2, "behind": 1, "turn_rows": 1}, "1 tiles of a turn one behind the other"),

@@ -57,10 +57,6 @@ class StemConfig(Configuration):
         "wi", flag(), "1 = an instruction has 16 output pixels as its columns, not 8, where weights stay in registers",
         default=0,
     )  # fmt: skip
-    short_windows: int = knob(
-        "sw", flag(), "1 = the last word of a window, of which half counts, is stored with the word before it: 7x7 on 3 "
-        "channels takes 5 instructions instead of 6, and a string 5 pieces instead of 3", default=0,
-    )  # fmt: skip
     streamed: int = knob(
         "st", flag(), "1 = results are the first that the L2 gives up (st.global.cs), where weights stay in registers",
         default=0,

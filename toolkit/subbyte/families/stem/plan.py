@@ -22,8 +22,6 @@ EXCHANGED = 512
 """Bytes of a warp's results of a tile: 64 pixels of 16 output channels."""
 HELD = " held"
 """How the form of weights ends that stay in registers."""
-SHORT = " short"
-"""How the form of weights ends whose windows are short."""
 LINES = 3
 """Rows of parameters."""
 
@@ -51,7 +49,7 @@ class StemPlan:
     @cached_property
     def strings(self) -> Strings:
         """How windows are written."""
-        return strings(self.workload, bool(self.config.short_windows))
+        return strings(self.workload)
 
     @property
     def atom(self) -> StemAtom:
@@ -134,7 +132,7 @@ class StemPlan:
         """Output rows of a string that a thread writes in the last pass, for a few strings: all of them, or fewer where
         the warps share it."""
         rows = self.config.turn_rows
-        if self.passes == 1 or not (self.strings.short or self.config.wide):
+        if self.passes == 1 or not self.config.wide:
             return rows
         return next(one for one in (1, 2, 4, 8) if one == rows or self.rest * rows <= 128 * one)
 
@@ -267,7 +265,7 @@ class StemPlan:
     @property
     def weight_form(self) -> str:
         """Everything that determines the words of the weights: the layer, and the output channels of a block."""
-        return f"{FORM} {self.workload.spec} {self.config.filters}{self.config.held_weights * HELD}{self.config.short_windows * SHORT}"
+        return f"{FORM} {self.workload.spec} {self.config.filters}{self.config.held_weights * HELD}"
 
     @property
     def blocks(self) -> int:

@@ -8,7 +8,7 @@ from functools import cache
 from subbyte.device.arch import Arch
 from subbyte.families.shared.reasons import first_reason
 from subbyte.families.stem.plan import StemPlan
-from subbyte.families.stem.strings import PIXEL_CHANNELS, ROWS_TOGETHER, strings, why_not_short
+from subbyte.families.stem.strings import PIXEL_CHANNELS, ROWS_TOGETHER, strings
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
 from subbyte.workload.coverage import int4_alone, largest_tensor, too_large
 from subbyte.workload.precision import SUMS
@@ -106,11 +106,6 @@ def _held(plan: StemPlan) -> str | None:
     return None
 
 
-def _short(plan: StemPlan) -> str | None:
-    reason = why_not_short(strings(plan.workload)) if plan.config.short_windows else None
-    return reason and f"tile: short_windows: {reason}"
-
-
 def _code(plan: StemPlan) -> str | None:
     count = plan.config.turn_rows * plan.strings.steps
     return f"code size: {count} matrix instructions exceed {MOST_INSTRUCTIONS}" if count > MOST_INSTRUCTIONS else None
@@ -167,7 +162,7 @@ def _shared(plan: StemPlan) -> str | None:
 
 
 RULES: tuple[Callable[[StemPlan], str | None], ...] = (
-    _layer, _tiles, _index, _held, _short, _code, _behind, _threads, _registers, _shared,
+    _layer, _tiles, _index, _held, _code, _behind, _threads, _registers, _shared,
 )  # fmt: skip
 
 

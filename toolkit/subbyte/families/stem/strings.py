@@ -13,7 +13,7 @@ window, made from two columns of words, and each phase has its own (*dense*).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 from math import ceil, gcd
 
@@ -51,8 +51,6 @@ class Strings:
 
     workload: ConvWorkload
     channels: int
-    short: bool = False
-    """Whether the half of a window's last word is stored with the word before it."""
 
     # ---- words of an input row --------------------------------------------------------------------------------------
 
@@ -114,7 +112,7 @@ class Strings:
     @cached_property
     def span(self) -> int:
         """Words of an input row from which a string is made."""
-        return self.row_words if self.dense else 1 + self.short
+        return self.row_words if self.dense else 1
 
     @cached_property
     def kinds(self) -> int:
@@ -124,7 +122,7 @@ class Strings:
     @cached_property
     def window_strings(self) -> int:
         """Neighbouring strings that form a window."""
-        return 1 if self.dense else self.row_words - self.short
+        return 1 if self.dense else self.row_words
 
     def count(self, units: int) -> int:
         """Strings of one kind that this many units of an output row read."""
@@ -135,9 +133,6 @@ class Strings:
         """The words of a string, of each kind."""
         if self.dense:
             return tuple(_window(phase) for phase in range(self.phases))
-        if self.short:
-            common, whole, half = self._short
-            return ((*common, *whole, *half),)
         rows, kept = range(self.workload.r), self._odd_bytes
         found: list[Part] = [tuple((row, 2 * byte) for byte in range(4)) for row in rows]
         if len(kept) == 2:
@@ -148,32 +143,6 @@ class Strings:
         least = ceil(ROOM * self.largest_sum / (3 * LARGEST_BYTE**2 * self.row_words))
         constants = ceil_div(len(found) + least, 4) * 4 - len(found)
         return ((*found, *[CONSTANTS] * constants),)
-
-    @cached_property
-    def _short(self) -> tuple[list[Part], list[Part], list[Part]]:
-        """The words of a short window's string: whole pieces that every string of a window reads; what follows in all
-        but the last one; what follows in the last one, which has half of the next word as well."""
-        count = self.workload.r
-        rows, pairs = range(count), range(0, count // 2 * 2, 2)
-        words: list[Part] = [tuple((row, 2 * byte) for byte in range(4)) for row in rows]
-        words += [((row, 1), (row, 5), (row + 1, 1), (row + 1, 5)) for row in pairs]
-        common, rest, next_ = words[: len(words) // 4 * 4], words[len(words) // 4 * 4 :], WORD_VALUES
-        whole, half = list(rest), list(rest)
-        if count % 2:
-            last = count - 1
-            whole.append(((last, 1), LARGEST_BYTE, (last, 5), LARGEST_BYTE))
-            half.append(((last, 1), (last, 5), (last, next_), (last, next_ + 2)))
-        half += [tuple((row + more, next_ + 2 * byte) for more in (0, 1) for byte in (0, 1)) for row in pairs]
-        odd: list[Byte] = [(row, next_ + 1) for row in rows]
-        odd += [LARGEST_BYTE] * (-(count + 1) % 4) + [1]
-        half += [tuple(odd[first : first + 4]) for first in range(0, len(odd), 4)]
-        for words in (whole, half):
-            words += [(LARGEST_BYTE,) * 4] * (-len(words) % 4)
-        constants = (self.window_strings - 1) * _constants(whole) + _constants(half)
-        while (constants - 1) * LARGEST_BYTE**2 < ROOM * self.largest_sum:
-            half += [(LARGEST_BYTE,) * 4] * 4
-            constants += PIECE_BYTES
-        return common, whole, half
 
     @property
     def _odd_bytes(self) -> tuple[int, ...]:
@@ -198,26 +167,13 @@ class Strings:
     @cached_property
     def steps(self) -> int:
         """Instructions per tile: each takes two pieces of the window."""
-        return ceil_div(len(self.window_pieces), 2)
-
-    @cached_property
-    def window_pieces(self) -> list[int]:
-        """The pieces of a window, counted from the first of its first string."""
-        if not self.short:
-            return list(range(self.window_strings * self.pieces))
-        common, whole, half = (len(words) // 4 for words in self._short)
-        each = [*range(common + whole)]
-        last = [*range(common), *range(common + whole, common + whole + half)]
-        strings = [each] * (self.window_strings - 1) + [last]
-        return [number * self.pieces + piece for number, own in enumerate(strings) for piece in own]
+        return ceil_div(self.window_strings * self.pieces, 2)
 
     def window(self, phase: int) -> list[Part]:
         """The words of a window; values are counted from its first word."""
-        parts, found = self.parts[phase % self.kinds], []
-        for string, piece in (divmod(place, self.pieces) for place in self.window_pieces):
-            own = parts[4 * piece : 4 * piece + 4]
-            found += [tuple(_later(byte, WORD_VALUES * string) for byte in part) for part in own]
-        return found
+        ahead = range(0, WORD_VALUES * self.window_strings, WORD_VALUES)
+        parts = self.parts[phase % self.kinds]
+        return [tuple(_later(byte, more) for byte in part) for more in ahead for part in parts]
 
     def taps(self, phase: int) -> dict[int, tuple[int, int, int]]:
         """Kernel row, kernel column and channel for each byte of K that has one."""
@@ -268,31 +224,14 @@ def _window(phase: int) -> tuple[Part, ...]:
     )
 
 
-def _constants(words: list[Part]) -> int:
-    return sum(isinstance(byte, int) for word in words for byte in word)
-
-
 def _later(byte: Byte, values: int) -> Byte:
     return byte if isinstance(byte, int) else (byte[0], byte[1] + values)
 
 
 @cache
-def strings(workload: ConvWorkload, short: bool = False) -> Strings:
+def strings(workload: ConvWorkload) -> Strings:
     """The strings of a layer: those with the fewest instructions, then the fewest bytes. More than 8 channels, which no
-    kernel supports, become whole words. ``short`` gives those of short windows, if the layer has such."""
-    found = _strings(workload)
-    return replace(found, short=True) if short and why_not_short(found) is None else found
-
-
-def why_not_short(lay: Strings) -> str | None:
-    """Why a layer has no short windows, None if it has."""
-    w, able = lay.workload, replace(lay, short=True)
-    if lay.dense or lay.phases > 1 or w.c != 3 or w.s * lay.channels % WORD_VALUES != lay.channels:
-        return "they are for 3 channels, an even stride and an odd number of kernel columns"
-    return None if able.steps < lay.steps else f"they would take {able.steps} instructions like others"
-
-
-def _strings(workload: ConvWorkload) -> Strings:
+    kernel supports, become whole words."""
     able = [Strings(workload, channels) for channels in PIXEL_CHANNELS if channels >= workload.c]
     if not able:
         return Strings(workload, ceil_div(workload.c, WORD_VALUES) * WORD_VALUES)

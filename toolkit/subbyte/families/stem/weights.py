@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from subbyte.arguments import checked
-from subbyte.families.stem.plan import FORM, HELD, SHORT, STEP_BYTES
+from subbyte.families.stem.plan import FORM, HELD, STEP_BYTES
 from subbyte.families.stem.strings import strings
 from subbyte.numerics.int4 import Int8Array, Words, check_int4
 from subbyte.numerics.layout import pad_axis
@@ -18,22 +18,21 @@ def weight_words(form: str, w: Int8Array) -> Words | None:
     kind, *parts = form.split(" ")
     if kind != FORM:
         return None
-    spec, filters, *marks = parts
-    return prepare_weights(w, workload_named(spec), int(filters), HELD.strip() in marks, SHORT.strip() in marks)
+    spec, filters, *held = parts
+    return prepare_weights(w, workload_named(spec), int(filters), held == HELD.split())
 
 
 @checked
-def prepare_weights(w: Int8Array, workload: ConvWorkload, filters: int, held: bool = False, short: bool = False) -> Words:
+def prepare_weights(w: Int8Array, workload: ConvWorkload, filters: int, held: bool = False) -> Words:
     """int4 values int8 [K,R,S,C] -> uint32 [K'/filters][phases][steps][filters/8][2][8][4 words], K' = K up to 32s.
 
     The values are bytes. Column ``8 j + 2 q + e`` of an instruction is output channel ``q filters/4 + 2 j + e`` of the
     block, so that the sums of a thread, which holds columns 2 q and 2 q + 1 of each 8, are neighbouring channels. K
     consists of the bytes of a window's strings, in order; weights are zero for bytes outside the window, and for
     constants. With ``held`` row ``16 i + 8 e + g`` of an instruction is channel ``16 i + 2 g + e``: a thread holds
-    rows g and g + 8 of 16, and so neighbouring channels. ``short`` takes the bytes of short windows. Raises
-    InvalidInput.
+    rows g and g + 8 of 16, and so neighbouring channels. Raises InvalidInput.
     """
-    one, lay = workload, strings(workload, short)
+    one, lay = workload, strings(workload)
     given = pad_axis(check_int4(w, "w", (one.k, one.r, one.s, one.c)), 0, CHANNEL_BLOCK)
     count = len(given)
     whole = np.zeros((lay.phases, count, lay.steps * STEP_BYTES), np.int8)

@@ -63,9 +63,10 @@ class Multiplier:
             for step in range(lay.steps):
                 # With an odd number of pieces, the last step reads its piece twice, the second time multiplied by
                 # zeros.
-                first_piece, *second = lay.window_pieces[2 * step : 2 * step + 2]
-                apart = sum(second, -first_piece) * STRIP_BYTES // 16 if second else 0
-                low = ((first_row + row) * plan.row_bytes + first_piece * STRIP_BYTES) // 16 + (apart << 16)
+                both = 2 * step + 1 < lay.window_strings * lay.pieces
+                low = ((first_row + row) * plan.row_bytes + step * 2 * STRIP_BYTES) // 16 + (
+                    (STRIP_BYTES // 16 << 16) if both else 0
+                )
                 if held:
                     op.emit(T.ptx[plan.atom.ptx](*mine, *own[step], at + T.uint64(low), T.ptx.pred(started[row])))
                     T.buffer_store(started, T.uint32(1), [row])

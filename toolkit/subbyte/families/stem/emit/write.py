@@ -9,7 +9,6 @@ from tvm.script import tirx as T
 
 from subbyte.device.atoms import LOW_NIBBLES
 from subbyte.families.stem.emit.block import Block, Turn
-from subbyte.families.stem.emit.short import ShortWords
 from subbyte.families.stem.strings import PIECE_BYTES, STRIP_BYTES, WORD_BYTES, Part
 from subbyte.numerics.pixel_strips import WORD_VALUES
 from subbyte.tirx import instructions as op
@@ -111,11 +110,10 @@ class Writer:
         """A thread's string of each of some output rows, from ``read(row, word)``."""
         plan, lay = self.block.plan, self.block.plan.strings
         made: dict[Any, Any] = {}
-        short = ShortWords(read) if lay.short else None
         for row in range(rows):
             for kind, parts in enumerate(lay.parts):
                 top = row * plan.workload.stride
-                words = [short.word(part, top) if short else self._word(part, read, top, made) for part in parts]
+                words = [self._word(part, read, top, made) for part in parts]
                 for piece in range(lay.pieces):
                     place = row * plan.row_bytes + kind * plan.kind_bytes + piece * STRIP_BYTES + skipped
                     op.store_shared16(at + T.uint32(place), words[4 * piece : 4 * piece + 4])

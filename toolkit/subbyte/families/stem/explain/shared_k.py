@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from subbyte.errors import InvalidInput
 from subbyte.families.stem.plan import STEP_BYTES, StemPlan
 from subbyte.families.stem.rules import why_not
-from subbyte.families.stem.strings import PIECE_BYTES, WORD_BYTES
+from subbyte.families.stem.strings import WORD_BYTES
 from subbyte.info_record import InfoRecord, Table, columns_text
 from subbyte.workload.conv import ConvWorkload
 
@@ -84,8 +84,7 @@ def shared_k(plan: StemPlan, phase: int = 0) -> SharedK:
     for place, part in enumerate(lay.window(phase)):
         step, word = divmod(place, STEP_WORDS)
         bytes_ = tuple(CONSTANT if isinstance(one, int) else taps.get(4 * place + i) for i, one in enumerate(part))
-        string = lay.window_pieces[place * WORD_BYTES // PIECE_BYTES] // lay.pieces
-        words.append(StringWord(step, word, string, bytes_))
+        words.append(StringWord(step, word, place // lay.length, bytes_))
     return SharedK(
         w, plan.config.key, phase, lay.phases, lay.channels, lay.steps, w.r * w.s * w.channel_blocks, tuple(words)
     )
