@@ -229,9 +229,15 @@ class StemPlan:
         return self.strings_base + self.config.consumers * self.buffers * self.buffer_bytes
 
     @property
+    def halves_together(self) -> bool:
+        """Whether both halves of an instruction's 16 pixels are exchanged at once; one after the other is 6 % faster
+        for VGG's first layer, which has two phases."""
+        return bool(self.config.wide) and self.strings.phases == 1
+
+    @property
     def exchange_bytes(self) -> int:
         """Of a warp: those of 8 pixels of each of the output rows that are summed up together, or of 16."""
-        return self.config.held_weights * self.config.together * (1 + self.config.wide) * EXCHANGED
+        return self.config.held_weights * self.config.together * (1 + self.halves_together) * EXCHANGED
 
     @property
     def barrier_base(self) -> int:

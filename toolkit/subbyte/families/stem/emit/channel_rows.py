@@ -53,16 +53,25 @@ class ChannelRows:
         unit = turn.segment * plan.segment_units + tile // lay.phases * (1 + plan.config.wide)
         column = bind("column", unit * TILE_PIXELS * lay.phases + tile % lay.phases)
         first = bind("first_row", turn.rows * plan.config.turn_rows + first_row)
-        parts = [(row, half) for row in range(plan.config.together) for half in range(1 + plan.config.wide)]
-        columns = [column, bind("other_half", column + TILE_PIXELS * lay.phases)] if plan.config.wide else [column]
+        halves = range(1 + plan.config.wide)
+        for own in [halves] if plan.halves_together else [(half,) for half in halves]:
+            name = "other_half" if len(own) > 1 else "half_column"
+            columns = {half: bind(name, column + TILE_PIXELS * lay.phases) if half else column for half in own}
+            self._store_parts(sums, turn, first, columns)
+
+    def _store_parts(self, sums: Any, turn: Turn, first: Any, columns: dict[int, Any]) -> None:
+        """Store halves of an instruction's pixels, by the column where each begins, in each of the output rows."""
+        plan = self.block.plan
+        parts = [(row, half) for row in range(plan.config.together) for half in columns]
+        mine = [sums[row * plan.row_sums + half * HALF + i] for row, half in parts for i in range(HALF)]
         if plan.output == SUMS:
             for part, (row, half) in enumerate(parts):
-                self._store_sums(sums, part, turn, first + row, columns[half])
+                self._store_sums(mine, part, turn, first + row, columns[half])
             return
         for part in range(len(parts)):
             packed = registers("packed", PAIRS)
             for pair in range(PAIRS):
-                self._pack(packed, pair, sums, part)
+                self._pack(packed, pair, mine, part)
             op.store_transposed(self.place + T.uint32(part * EXCHANGED), [packed[pair] for pair in range(PAIRS)])
         op.emit(T.cuda.warp_sync())
         read = registers("read", 4 * len(parts))
