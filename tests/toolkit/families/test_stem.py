@@ -125,7 +125,7 @@ def test_compile_leaves_layers_of_other_kinds_to_others(spec):
     (LAYER, {"wide": 1}, "instructions of 16 pixels need held_weights and segments of an even number"),
     (LAYER, {"wide": 1, "held_weights": 1, "segments": 2}, "segments of an even number"),
     (LAYER, {"held_weights": 1, "filters": 32}, "rows are 64 output channels, not 32"),
-    (LAYER, {"streamed": 1}, "four-bit results of kernels with held_weights"),
+    (LAYER, {"streamed": 1}, "results of kernels with held_weights"),
     (LAYER, {"turn_rows": 2, "together": 4}, "4 rows together do not divide the 2 of a turn"),
     (LAYER, {"turns": 1, "buffers": 2}, "buffers and reading ahead are for several turns"),
     (LAYER, {"segments": 2, "behind": 1, "turn_rows": 1}, "1 tiles of a turn one behind the other"),

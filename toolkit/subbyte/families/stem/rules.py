@@ -11,7 +11,6 @@ from subbyte.families.stem.plan import StemPlan
 from subbyte.families.stem.strings import PIXEL_CHANNELS, ROWS_TOGETHER, strings
 from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
 from subbyte.workload.coverage import int4_alone, largest_tensor, too_large
-from subbyte.workload.precision import SUMS
 
 MOST_CHANNELS = PIXEL_CHANNELS[-1]
 MOST_TAPS = 11
@@ -93,8 +92,8 @@ def _held(plan: StemPlan) -> str | None:
     config = plan.config
     if config.wide and (not config.held_weights or plan.segment_units % 2 or plan.strings.units % plan.segment_units):
         return "tile: wide: instructions of 16 pixels need held_weights and segments of an even number of units"
-    if config.streamed and (not config.held_weights or plan.output == SUMS):
-        return "output: streamed: four-bit results of kernels with held_weights"
+    if config.streamed and not config.held_weights:
+        return "output: streamed: results of kernels with held_weights"
     if not config.held_weights:
         return None
     if plan.config.filters != CHANNEL_ROWS:

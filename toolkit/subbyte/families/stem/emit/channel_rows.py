@@ -143,7 +143,8 @@ class ChannelRows:
                 for image in range(2):
                     at = first + (pixel * apart[0] + image * apart[1])
                     pair = [self._sum(sums, part, pixel, parity, image) >> scale for parity in range(2)]
-                    op.store8(self.block.output.ptr_to([at]), [T.cast(one, "uint32") for one in pair])
+                    store = op.store8_streamed if plan.config.streamed else op.store8
+                    store(self.block.output.ptr_to([at]), [T.cast(one, "uint32") for one in pair])
 
     def _sum(self, sums: Any, part: int, pixel: int, parity: int, image: int) -> Any:
         """One of a thread's sums, still scaled by the atom."""
