@@ -9,7 +9,7 @@ LAB_ARGS ?=
 NOTEBOOK ?=
 PYTEST_ARGS ?=
 JOBS ?= 2
-# Notebooks and browsers wait half of the time. What needs neither runs beside them and takes what they leave: their
+# Notebooks and browsers are idle half of the time. Everything else runs beside them at a lower priority, because their
 # pages have time limits.
 TOGETHER := types lint test-jupyter test-unit test-torch
 BEHIND := $(if $(SIDE_BY_SIDE),nice -n 5)
@@ -18,7 +18,7 @@ LAST := $(if $(SIDE_BY_SIDE),nice -n 9)
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 RUN := $(VENV)/bin/python
-# Once the environment stands, its own Python looks after it; PYTHON only creates it (make clean before another one).
+# Once the environment exists, its own Python maintains it; PYTHON only creates it (make clean before another one).
 BOOT := $(if $(wildcard $(RUN)),$(RUN),$(PYTHON))
 PYTEST := $(RUN) -m pytest $(PYTEST_ARGS)
 
@@ -30,7 +30,7 @@ unexport CUDA_HOME CUDA_PATH
 unexport PYTHONDONTWRITEBYTECODE
 
 NEED_PYTHON = command -v $(BOOT) >/dev/null || { \
-	echo "missing: $(PYTHON) is not on PATH. Install Python 3.11 to 3.13:" >&2; \
+	echo "missing: $(PYTHON) is not on PATH. Install Python 3.11 to 3.14:" >&2; \
 	echo "    sudo apt-get install python3 python3-venv" >&2; exit 3; }
 
 ifndef SIDE_BY_SIDE
@@ -49,7 +49,7 @@ env: ## create or refresh the environment in .venv
 lab: env ## open JupyterLab on the first notebook (NOTEBOOK=name, LAB_ARGS="--no-browser --port=9000")
 	@$(VENV)/bin/subbyte lab $(NOTEBOOK) $(addprefix --jupyter=,$(LAB_ARGS))
 
-reset: env ## bring a notebook back as it was shipped, keep yours beside it (NOTEBOOK=02)
+reset: env ## restore a notebook as it was shipped, keep yours as a backup (NOTEBOOK=02)
 	@$(VENV)/bin/subbyte lab --reset $(NOTEBOOK)
 
 machine:
@@ -74,7 +74,7 @@ test-unit: env ## unit and emulator tests, on JOBS processes
 	@echo "== unit and emulator tests"
 	@$(BEHIND) $(PYTEST) -n $(JOBS) --dist worksteal --durations 20 --ignore tests/browser --ignore tests/toolkit/torch -m "not gpu and not browser and not notebook and not deep"
 
-# Types and style do not wait for PyTorch; no test may begin while it is being brought. Meanwhile one process compiles
+# Types and style do not wait for PyTorch; no test may begin while it is being installed. Meanwhile one process compiles
 # the test files and all that they import, which each of the later ones would do again on a clean checkout.
 ifdef SIDE_BY_SIDE
 test-unit test-jupyter test-torch: torch collected
@@ -86,11 +86,11 @@ collected: env
 torch: env
 	@$(RUN) tools/torch_cpu.py
 
-test-torch: torch ## subbyte.torch, on PyTorch's build for the CPU, which is brought where there is one
+test-torch: torch ## subbyte.torch, on PyTorch's build for the CPU, which is installed if there is one
 	@echo "== torch"
 	@$(LAST) $(PYTEST) --timeout 900 --durations 5 tests/toolkit/torch -m "not deep"
 
-test-deep: env ## what is exhaustive or random, of which test-unit runs a sample (minutes)
+test-deep: env ## exhaustive and random tests, of which test-unit runs a sample (minutes)
 	@echo "== deep tests"
 	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(PYTEST) -n $(JOBS) --dist worksteal --durations 20 --hypothesis-profile deep -m "(deep or hypothesis) and not gpu and not notebook"
 
@@ -109,14 +109,14 @@ test-jupyter: env ## notebooks and browser tests in one run: each notebook is ex
 test-gpu: env ## the tests that need an NVIDIA GPU
 	@$(PYTEST) -m gpu
 
-hostile: env ## what becomes of thousands of hostile inputs, as a table (minutes)
+hostile: env ## try thousands of hostile inputs and print a table of the outcomes (minutes)
 	@$(RUN) tools/hostile
 
 format: env ## rewrite the code in the project's format
 	@$(RUN) -m ruff check --fix-only --exit-zero .
 	@$(RUN) -m ruff format .
 
-constraints: env ## compute the pins of constraints.txt anew
+constraints: env ## recompute the pins of constraints.txt
 	@$(RUN) tools/pins.py
 
 wheel: env ## build the wheel into dist/
@@ -135,22 +135,22 @@ table: env ## write the tables of the READMEs from the raw results and records
 	@$(RUN) benchmarks/sparse opponents-table
 	@$(RUN) tools/notebook_records.py table
 
-latency: env ## how quickly the views answer: key press to repaint in a real JupyterLab (minutes; run nothing else)
+latency: env ## measure how quickly the views react: key press to repaint in a real JupyterLab (minutes; run nothing else)
 	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(RUN) benchmarks/views
 
 screenshots: env ## take the README's screenshots in a real JupyterLab
 	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(RUN) tools/screenshots.py
 
-gallery: env ## pictures of every view on four screens, in build/gallery, and what cannot be read in them
+gallery: env ## take pictures of every view on four screens, in build/gallery; list what is unreadable
 	@SUBBYTE_CHROMIUM="$$($(RUN) tools/check_machine.py browser)" $(RUN) tools/gallery.py $(VIEWS)
 
-site: env ## the notebooks as a web site to open from a folder, in build/site (NOTEBOOK=02 for one)
+site: env ## write the notebooks as a web site to open from a folder, in build/site (NOTEBOOK=02 for one)
 	@$(RUN) tools/site_builder.py $(NOTEBOOK)
 
-slides: env ## notebooks as slides with live views, to open from a folder, in build/slides (NOTEBOOK=02 for one)
+slides: env ## write notebooks as slides with live views, in build/slides (NOTEBOOK=02 for one)
 	@$(RUN) tools/slides.py $(NOTEBOOK)
 
-student: env ## the notebooks without their solutions, in build/student (NOTEBOOK=02 for one)
+student: env ## write the notebooks without their solutions, in build/student (NOTEBOOK=02 for one)
 	@$(RUN) tools/student.py $(NOTEBOOK)
 
 clean: ## remove the environment, the caches and what was built

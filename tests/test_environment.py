@@ -59,13 +59,13 @@ def test_without_python_make_says_so(bin_folder: Path) -> None:
         assert "apt-get install python3 python3-venv" in done.stderr
 
 
-@pytest.mark.parametrize("version", [(3, 9, 18), (3, 10, 2), (3, 14, 0)])
+@pytest.mark.parametrize("version", [(3, 9, 18), (3, 10, 2), (3, 15, 0)])
 def test_a_python_that_cannot_be_used_is_named(bin_folder: Path, version: tuple[int, int, int]) -> None:
     python_of_version(bin_folder, version)
     for target in ("lab", "test"):
         done = make(target, bin_folder)
         assert done.returncode != 0
-        assert "Python {}.{}.{} cannot be used: 3.11 to 3.13 can".format(*version) in done.stderr
+        assert "Python {}.{}.{} cannot be used: 3.11 to 3.14 can".format(*version) in done.stderr
     assert not (bin_folder.parent / "venv").exists()
 
 

@@ -14,8 +14,8 @@ import shutil
 import subprocess
 import sys
 
-OLDEST, NEWEST = (3, 11), (3, 13)
-NEWER = ("python3.13", "python3.12", "python3.11")
+OLDEST, NEWEST = (3, 11), (3, 14)
+NEWER = ("python3.13", "python3.12", "python3.11", "python3.14")
 COMPILERS = ("g++", "clang++")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 OS_RELEASE = "/etc/os-release"

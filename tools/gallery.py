@@ -54,7 +54,7 @@ def panels(browser: Any, folder: Path, chosen: list[str]) -> int:
                 tab.page.wait_for_selector(shown)
                 tab.theme(f"JupyterLab {'Dark' if screen.dark else 'Light'}")
                 found = page_faults(tab.page, PANEL, screen)
-                found = [one for one in found if not one.startswith("below")]  # a page of JupyterLab scrolls
+                found = [one for one in found if not one.startswith("below")]  # JupyterLab scrolls: "tall" says how far
                 faults += told(f"{name} {screen.name}", found)
                 path = str(FOLDER / f"{name.replace(' ', '_')}.{screen.name}.png")
                 tab.page.locator(PANEL).screenshot(path=path)

@@ -92,7 +92,7 @@ def versions() -> dict[str, str]:
 
 def record_form(notebook: Notebook) -> Notebook:
     """The normal form, with cells counted from 1 and without what a picture beside it shows as well."""
-    normal = normal_form(notebook)
+    normal = normal_form(notebook, charts=False)
     code = [cell for cell in normal["cells"] if cell["cell_type"] == "code"]
     for number, cell in enumerate(code, 1):
         cell["execution_count"] = number

@@ -15,6 +15,10 @@ import nbformat
 
 FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+CHART = "application/vnd.plotly.v1+json"
+NAMED = 'class="sb-named"'
+POINT = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
+"""A transparent picture of one pixel."""
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {
@@ -29,20 +33,22 @@ FROM_A_GPU = ("08_on_your_gpu",)
 KEPT_BY_CELL = ("tags", "jp-MarkdownHeadingCollapsed")
 
 
-def normal_form(notebook: dict[str, Any]) -> dict[str, Any]:
+def normal_form(notebook: dict[str, Any], *, charts: bool = True) -> dict[str, Any]:
     """The notebook (parsed JSON) without widget state, timings and random cell ids; everything shown is kept.
 
     A live view is dropped where its static picture stands beside it: without a kernel it could not be drawn anyway.
+    ``charts``: whether those of plotly stay and need a name before them.
     """
-    cells = [_normal_cell(cell, number) for number, cell in enumerate(notebook["cells"])]
+    cells = [_normal_cell(cell, number, charts) for number, cell in enumerate(notebook["cells"])]
     return {**notebook, "cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
 
 
-def _normal_cell(cell: dict[str, Any], number: int) -> dict[str, Any]:
+def _normal_cell(cell: dict[str, Any], number: int, charts: bool) -> dict[str, Any]:
     kept = {key: value for key, value in cell["metadata"].items() if key in KEPT_BY_CELL}
     normal = {**cell, "id": f"cell-{number:02}", "metadata": kept}
     if cell["cell_type"] == "code":
-        normal["outputs"] = _joined([_normal_output(output) for output in cell["outputs"]])
+        outputs = _joined([_normal_output(output) for output in cell["outputs"]])
+        normal["outputs"] = _named(outputs) if charts else outputs
     return normal
 
 
@@ -55,6 +61,31 @@ def _normal_output(output: dict[str, Any]) -> dict[str, Any]:
         normal["data"] = {kind: data[kind] for kind in sorted(data) if not (drawn and kind == WIDGET_VIEW)}
         normal["metadata"] = {}
     return normal
+
+
+def _named(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The outputs with a name before each chart of plotly.
+
+    JupyterLab draws a chart of a notebook that is opened, not run, without a name, and runs no script there that could
+    give it one: screen readers find the chart's name and words in a picture of one pixel.
+    """
+    named: list[dict[str, Any]] = []
+    for output in outputs:
+        data = output.get("data", {})
+        if CHART in data:
+            named.append({"output_type": "display_data", "data": {"text/html": _name(data)}, "metadata": {}})
+        if NAMED not in "".join(data.get("text/html", "")):
+            named.append(output)
+    return named
+
+
+def _name(data: dict[str, Any]) -> str:
+    from subbyte.html import attribute
+    from subbyte_widgets.charts.spoken import spoken
+
+    finding = "".join(data["text/plain"]).removeprefix("<Chart: ").removesuffix(">")
+    words = attribute("alt", f"{finding}. {spoken(data[CHART])}")
+    return f'<img {NAMED}{words} src="{POINT}" style="display: block; width: 1px; height: 1px">'
 
 
 def with_svg(data: dict[str, Any]) -> dict[str, Any]:

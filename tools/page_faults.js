@@ -1,7 +1,7 @@
 // What a reader of a page cannot read: clipped and overlapping words, words too pale, what is wider than the window, a
-// sentence below the first screen. Asked of the page as it is painted. What a canvas holds cannot be asked for: its
+// view taller than its room, a sentence below the first screen. Asked of the page as it is painted. What a canvas holds cannot be asked for: its
 // words are neither measured nor excused.
-({ selector, fold }) => {
+({ selector, fold, room }) => {
   const root = document.querySelector(selector);
   const found = [];
   const report = (kind, words) => found.push(`${kind}: ${words}`);
@@ -103,9 +103,14 @@
   const style = document.createElement("style");
   style.textContent = "svg * { pointer-events: visiblePainted !important; } body :not(svg *) { pointer-events: auto !important; }";
   document.head.append(style);
+  const start = root.getBoundingClientRect().top;
+  const away = () => start - root.getBoundingClientRect().top; // how far the page was scrolled since
   for (const { element, words, seen } of inSight) {
     if (element.closest(":disabled, [aria-disabled=true]")) continue;
-    const [x, y] = [(seen.left + seen.right) / 2, (seen.top + seen.bottom) / 2];
+    const [x, middle] = [(seen.left + seen.right) / 2, (seen.top + seen.bottom) / 2];
+    const hidden = (y) => y < 0 || y >= innerHeight;
+    if (hidden(middle - away())) element.scrollIntoView({ block: "center" }); // only what is in sight can be asked for
+    const y = middle - away();
     const below = [];
     let unknown = false;
     let covered = false;
@@ -140,6 +145,12 @@
     if (contrast < 4.5) report("pale", `${words} (${named(element)}) ${contrast.toFixed(2)} to 1`);
   }
   style.remove();
+  scrollTo(0, 0);
+
+  // The whole view, with the line above it and its keys below.
+  const whole = root.closest("#view") ?? root;
+  const tall = Math.round(whole.getBoundingClientRect().height);
+  if (tall > room) report("tall", `the view is ${tall} pixels high, its room ${room}`);
 
   // The sentence that explains what is shown stands with its controls on the first screen.
   for (const say of root.querySelectorAll(".say")) {

@@ -1,8 +1,8 @@
 """Measures what a reader of a view cannot read, in Chromium, in the sizes and themes that readers have.
 
-Clipped and overlapping words, contrast below 4.5 to 1, what scrolls sideways, a sentence or a control below the first
-screen; controls that move while a slider does. What is painted on a canvas holds no words that could be asked for; such
-places are looked at, see ``make gallery``.
+Clipped and overlapping words, contrast below 4.5 to 1, what scrolls sideways, a view that is taller than the room
+JupyterLab leaves it, a sentence or a control below the first screen; controls that move while a slider does. What is
+painted on a canvas holds no words that could be asked for; such places are looked at, see ``make gallery``.
 """
 
 from __future__ import annotations
@@ -15,41 +15,50 @@ _MEASURE = (Path(__file__).parent / "page_faults.js").read_text(encoding="utf-8"
 _COMMENTS = _MEASURE[: _MEASURE.index("({")]
 MEASURE = _MEASURE.removeprefix(_COMMENTS)
 """The function that is run in the page."""
-TALL = 4000
-"""Pixels of the window while a page is measured: what is out of sight cannot be asked what lies below its words."""
+PAGE_WIDTH = """([width]) => {
+  if (window.jupyterapp) return;
+  document.body.style.maxWidth = `${width}px`;
+  document.body.style.marginTop = document.body.style.marginBottom = 0;
+}"""
 
 
 @dataclass(frozen=True)
 class Screen:
-    """A screen: its size in pixels of style sheets, how many of its own pixels make one of these, its theme."""
+    """A screen: its size in pixels of style sheets, how many of its own pixels make one of these, its theme.
+
+    ``room`` is the width and height that JupyterLab leaves there for what a cell shows, with its side bar closed.
+    """
 
     name: str
     width: int
     height: int
+    room: tuple[int, int]
     scale: float = 1
     dark: bool = False
 
 
+ROOM, SMALL_ROOM = (1112, 780), (856, 600)
 SCREENS = (
-    Screen("light", 1280, 900),
-    Screen("dark", 1280, 900, dark=True),
-    Screen("125%.light", 1024, 720, 1.25),
-    Screen("125%.dark", 1024, 720, 1.25, dark=True),
+    Screen("light", 1280, 900, ROOM),
+    Screen("dark", 1280, 900, ROOM, dark=True),
+    Screen("125%.light", 1024, 720, SMALL_ROOM, 1.25),
+    Screen("125%.dark", 1024, 720, SMALL_ROOM, 1.25, dark=True),
 )
 """A laptop's window, as it is and zoomed to 125 %."""
 
 
-def show_on(page: Any, screen: Screen, *, tall: bool = False) -> None:
-    """Give the page the size and the theme of a screen; ``tall`` stretches it so that nothing is out of sight."""
+def show_on(page: Any, screen: Screen) -> None:
+    """Give the page the size and the theme of a screen, and a plain page the width that JupyterLab has there."""
     page.emulate_media(color_scheme="dark" if screen.dark else "light")
-    page.set_viewport_size({"width": screen.width, "height": TALL if tall else screen.height})
+    page.set_viewport_size({"width": screen.width, "height": screen.height})
+    page.evaluate(PAGE_WIDTH, screen.room)
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def page_faults(page: Any, selector: str, screen: Screen) -> list[str]:
     """What cannot be read in the view below ``selector`` on a screen, one line each; empty when all is well."""
-    show_on(page, screen, tall=True)
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    found: list[str] = page.evaluate(MEASURE, {"selector": selector, "fold": screen.height})
+    show_on(page, screen)
+    found: list[str] = page.evaluate(MEASURE, {"selector": selector, "fold": screen.height, "room": screen.room[1]})
     return found
 
 

@@ -98,19 +98,19 @@ SHOTS = (
         "import subbyte\nfrom subbyte_widgets import KernelReader\n\nfirst = subbyte.build('resnet50.stage2@8')\n"
         "other = first.config.with_values({'register_packing': False})\n"
         "KernelReader(first, subbyte.build(first.workload, other))",
-        read_kernel, 960,
+        read_kernel, 900,
     ),
     Shot(
         "screenshot_space",
         "## Every configuration that was measured\nEach line is one kernel; the reason of a refusal is said.",
         "from subbyte_widgets import SpaceExplorer\n\nSpaceExplorer('resnet50.stage2@8')",
-        keys(".sb-space .lines", "Home", "ArrowUp"), 1215,
+        keys(".sb-space .lines", "Home", "ArrowUp"), 900, 1160,
     ),
     Shot(
         "screenshot_speed",
         "## How fast could it be, how fast is it?",
         "from subbyte_widgets import SpeedOfLight\n\nSpeedOfLight('resnet50.stage2@8')",
-        keys(".sb-speed .stage", "Home", *["ArrowDown"] * 4), 1050,
+        keys(".sb-speed .stage", "Home", *["ArrowDown"] * 4), 840, 1160,
     ),
     Shot(
         "screenshot_taps",

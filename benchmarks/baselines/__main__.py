@@ -1,4 +1,4 @@
-"""Our kernels beside cuDNN and CUTLASS: searching their plans, measuring, writing the tables."""
+"""Our kernels against cuDNN and CUTLASS: search their plans, measure, write the tables."""
 
 import sys
 from pathlib import Path

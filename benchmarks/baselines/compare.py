@@ -1,4 +1,4 @@
-"""Our kernels beside the fastest plans of cuDNN and CUTLASS, each after the other in one process.
+"""Time our kernels and the fastest plans of cuDNN and CUTLASS, one after the other in one process.
 
     python benchmarks/baselines compare RECORD --pack FOLDER --found FOUND [--cutlass LIBRARY]
 

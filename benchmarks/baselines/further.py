@@ -1,4 +1,4 @@
-"""What ``search`` does not ask for: cuDNN's engines with knobs chosen here, and its older interface on NC/32HW32.
+"""Try what ``search`` leaves out: cuDNN's engines with knobs chosen here, and its older interface on NC/32HW32.
 
     python benchmarks/baselines further RECORD.json --pack FOLDER --cells stages [--seconds N]
 

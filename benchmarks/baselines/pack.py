@@ -1,4 +1,4 @@
-"""Packs what ``subbyte.compile`` takes for some layers, and beside it the best recorded kernels of the mma family.
+"""Pack the kernels that ``subbyte.compile`` chooses for some layers, and the best recorded ones of the mma family.
 
     python benchmarks/baselines pack FOLDER WORKLOAD...
 

@@ -1,4 +1,4 @@
-"""Writes the measured peaks that the toolkit reckons with from the records of ``subbyte bench atoms``.
+"""Write the measured peaks that the toolkit uses, from the records of ``subbyte bench atoms``.
 
     python benchmarks/baselines peaks            # toolkit/subbyte/device/peaks.json from results/atoms-*.json
     python benchmarks/baselines peaks --check    # exit status 1 when that file is out of date

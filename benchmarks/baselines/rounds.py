@@ -1,4 +1,4 @@
-"""Our kernels beside the best baselines of the searches, in turns: every layer twice, in processes of their own.
+"""Time our kernels and the best baselines of the searches in turns: every layer twice, in separate processes.
 
     python benchmarks/baselines rounds --build --pack FOLDER --cells all                  # where TVM is, no GPU
     python benchmarks/baselines rounds --pack FOLDER --out RECORD.json --cells stages --cutlass LIBRARY

@@ -1,4 +1,4 @@
-"""Tables of a record of ``rounds``: times and ratios with their 95 % intervals, alone and in a chain.
+"""Print tables of a record of ``rounds``: times and ratios with their 95 % intervals, alone and in a chain.
 
 python benchmarks/baselines rounds-table [RECORD]    print them (default: the newest results/baselines/rounds-*.json)
 

@@ -1,4 +1,4 @@
-"""Every plan of cuDNN (float16, bfloat16, float8, int8) and CUTLASS on some layers: which of them are the fastest.
+"""Time every plan of cuDNN (float16, bfloat16, float8, int8) and CUTLASS on some layers, and keep the fastest.
 
     python benchmarks/baselines search FOUND.jsonl WORKLOAD... [--lock FILE] [--cutlass LIBRARY]
 

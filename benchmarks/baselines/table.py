@@ -1,4 +1,4 @@
-"""Writes the tables of the records of ``compare`` and ``rounds`` into README.md and benchmarks/baselines/README.md.
+"""Write the tables of the records of ``compare`` and ``rounds`` into README.md and benchmarks/baselines/README.md.
 
 python benchmarks/baselines table            rewrite the tables between the markers
 python benchmarks/baselines table --check    change nothing; exit 1 when they are stale

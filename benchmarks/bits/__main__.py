@@ -1,4 +1,4 @@
-"""Kernels on bit planes: the stages of ResNet-50 in four precisions; what bits cost in accuracy."""
+"""Kernels on bit planes: the stages of ResNet-50 in four precisions, binary networks, what bits cost in accuracy."""
 
 import sys
 from pathlib import Path

@@ -1,5 +1,4 @@
-"""Accuracy by the bits of weights and activations, on scikit-learn's digits: APNN-TC's accuracy table, on real data
-that are at hand offline.
+"""Measure accuracy by the bits of weights and activations, on scikit-learn's digits (APNN-TC's accuracy table).
 
 Small perceptrons are trained with a straight-through estimator, each several times from other weights, and evaluated as
 integers on the fifth of the images that no training saw. To expect: more bits of either side never cost accuracy beyond

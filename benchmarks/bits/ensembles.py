@@ -1,4 +1,4 @@
-"""Ensembles (T6, TCBNN's benn): k networks on one GPU and spread over all of them, and their votes.
+"""Time ensembles (T6, TCBNN's benn): k networks on one GPU and spread over all of them, and their votes.
 
     python benchmarks/bits networks --build FILE.json tcbnn.cifar_resnet@8       # where TVM is
     python benchmarks/bits ensembles FILE.json RECORD.json --members 1 2 4 8     # where the GPUs are; needs CuPy

@@ -1,4 +1,4 @@
-"""Kernels on bit planes of every kind and switch: every element of every output, on this GPU.
+"""Check kernels on bit planes of every kind and switch on this GPU: every element of every output.
 
     python benchmarks/bits exact --build FILE.jsonl                       # where TVM is
     python benchmarks/bits exact --measure FILE.jsonl --out RECORD.json   # where the GPU is; needs NVRTC

@@ -1,4 +1,4 @@
-"""The same networks in floating point (A4, T5): PyTorch with cuDNN beside ours, in turns, in one process.
+"""Time the same networks in floating point (A4, T5): PyTorch with cuDNN and ours, in turns, in one process.
 
     python benchmarks/bits networks --build FILE.json apnn.resnet18@8 ...   # where TVM is
     python benchmarks/bits floating FILE.json RECORD.json                   # where the GPU is; needs PyTorch

@@ -1,4 +1,4 @@
-"""Whole binary networks in one CUDA graph: every layer compared, then timed, with and without launch overlap.
+"""Time whole binary networks in one CUDA graph, after comparing every layer, with and without launch overlap.
 
     python benchmarks/bits networks --build FILE.json tcbnn.resnet18@8 ...   # where TVM is
     python benchmarks/bits networks --measure FILE.json --out RECORD.json    # where the GPU is; needs CuPy

@@ -1,4 +1,4 @@
-"""The experiments of TCBNN (T3, T4) and APNN-TC (A1, A2, A3, A5), every output compared, every side timed twice.
+"""Run the experiments of TCBNN (T3, T4) and APNN-TC (A1, A2, A3, A5): every output compared, every side timed twice.
 
     python benchmarks/bits papers --build FILE.json.gz --only T3 A1              # where TVM is
     python benchmarks/bits papers --measure FILE.json.gz --out RECORD.json       # where the GPU is; needs NVRTC, CuPy

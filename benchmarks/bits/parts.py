@@ -1,4 +1,4 @@
-"""What takes the time of a kernel on bit planes: the same kernel without one of its parts, measured.
+"""Find what takes the time of a kernel on bit planes: time the same kernel without one of its parts.
 
     python benchmarks/bits parts --build FILE.json resnet50.stage2@256:w1a4 ...   # where TVM and NVRTC are
     python benchmarks/bits parts --measure FILE.json --out RECORD.json            # where the GPU is; needs no TVM

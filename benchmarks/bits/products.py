@@ -1,4 +1,4 @@
-"""Deep matrix products on bit planes: rings of stages of many shapes, beside kernels that stage the whole depth.
+"""Time deep matrix products on bit planes: rings of stages of many shapes, and kernels that stage the whole depth.
 
     python benchmarks/bits products --build FILE.jsonl                       # where TVM is
     python benchmarks/bits products --measure FILE.jsonl --out RECORD.json   # where the GPU is; needs NVRTC and CuPy

@@ -1,4 +1,4 @@
-"""The layers of whole networks: tuned, put behind one another, and how good the estimate is."""
+"""The layers of whole networks: tune them, chain them, and test the estimate and the model that choose kernels."""
 
 import sys
 from pathlib import Path

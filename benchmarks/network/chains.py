@@ -1,4 +1,4 @@
-"""Chains of layers under one CUDA graph, with and without programmatic dependent launch, beside each layer alone.
+"""Time chains of layers under one CUDA graph, with and without programmatic dependent launch, and each layer alone.
 
     python benchmarks/network chains --build FOLDER [--batch 8 64 256]     # where TVM is
     python benchmarks/network chains --measure FOLDER --out RECORD.json    # where the GPU is; needs CuPy

@@ -1,4 +1,4 @@
-"""Writes what the package and the repository keep of ``tune``.
+"""Write what the package and the repository keep of ``tune``.
 
     python benchmarks/network collect LOGS --generator 1a2b3c4 --date 2026-11-20
     python benchmarks/network collect --record results/baselines/side-by-side-....json --generator 1a2b3c4

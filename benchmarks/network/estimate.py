@@ -1,4 +1,4 @@
-"""How good the estimate is that chooses configurations nobody has measured, and constants that fit what was measured.
+"""Test the estimate that chooses unmeasured configurations, and fit its constants to measurements.
 
     python benchmarks/network estimate results/warpgroup/tuning-....json.gz [MORE ...] [--fit] [--folds 9]
 

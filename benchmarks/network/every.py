@@ -7,7 +7,7 @@ fastest measured. Of the image family the whole space, in the layout of the fast
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from random import Random
 
@@ -73,13 +73,16 @@ def dense(layer: ConvWorkload, arch: Arch) -> Iterator[WgmmaConfig]:
         search.look_at(one for config in near for one in search.neighbours(config))
         if search.best(BRED) == before:
             break
-    order = [one for one in search.best(len(search.found)) if _odds(layer, one, arch) < LIKELY_REFUSED]
+    order = _built(layer, search.best(len(search.found)), arch)
     for both in zip(order, spread(order), strict=True):
         yield from both
 
 
-def _odds(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> float:
-    return float(shipped().odds([features.row(WgmmaPlan(layer, config, arch))])[0])
+def _built(layer: ConvWorkload, configs: Sequence[WgmmaConfig], arch: Arch) -> list[WgmmaConfig]:
+    """Those that the compiler is not likely to refuse."""
+    rows = [features.row(WgmmaPlan(layer, one, arch)) for one in configs]
+    odds = shipped().odds(rows) if rows else ()
+    return [one for one, chance in zip(configs, odds, strict=True) if chance < LIKELY_REFUSED]
 
 
 def changed(layer: ConvWorkload, first: Configuration, arch: Arch) -> Iterator[Configuration]:

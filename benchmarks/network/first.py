@@ -1,4 +1,4 @@
-"""How far off the model is on its first choices: of layers that are held out, measured time over the expected one.
+"""Measure how far off the model is on its first choices for held-out layers: measured time over predicted time.
 
     python benchmarks/network first RECORD ... [--write]
 

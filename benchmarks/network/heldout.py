@@ -1,4 +1,4 @@
-"""Twelve layers that nobody tuned for: drawn by a seed that was published before the model was trained.
+"""List the layers that nobody tuned for: drawn by seeds that were published before the model was trained.
 
     python benchmarks/network heldout
     python benchmarks/network heldout --judge RECORD.json

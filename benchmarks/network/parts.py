@@ -1,4 +1,4 @@
-"""Batches of two launches as a user meets them on this GPU: compiled from nothing, every element compared, timed.
+"""Check and time batches of two launches as a user meets them on this GPU: compiled from nothing.
 
     python benchmarks/network parts OUT.json LAYER ... [--outputs int32 int4]
 

@@ -1,4 +1,4 @@
-"""Write the CUDA texts of what would be taken of layers, for a machine without TVM: what `times` measures.
+"""Write the CUDA texts of the likely kernels of layers, for a machine without TVM: what `times` measures.
 
     python benchmarks/network sample OUT.jsonl.xz --layers heldout stages@24,40 [--most 4] [--drawn 8] [--taken]
     python benchmarks/network sample OUT.jsonl.xz --layers heldout --taken --searched LOGS --rounds 3
@@ -9,7 +9,7 @@ that the model also learns what is slow and what the compiler refuses. With ``--
 ``subbyte.compile`` hands out stands before them, of two launches both. With ``--searched`` come behind it the three
 fastest that searches of ``tune`` found (LOGS, its folder), and no candidates: what defaults are judged by.
 With ``--every`` (and ``--most``) the candidates are what a long search looks at (``every.py``), the fastest known
-first.
+first. With ``--families image wgmma`` they are those of each of these families, so that estimates can be compared.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from benchmarks.shared.command import answering, parser_of
 from subbyte.device.arch import arch
 from subbyte.device.joined_text import joined
 from subbyte.errors import InvalidInput, SubbyteError
-from subbyte.families import config_from_key, family_of
+from subbyte.families import config_from_key, family_named, family_of
+from subbyte.families.registry import family_names
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.family import WGMMA
 from subbyte.files import prove_writable, write_file
@@ -58,6 +59,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--searched", type=Path, help="a folder of tune: the best of its searches, no candidates")
     parser.add_argument("--rounds", type=int, default=1, help="how often the lines of a layer come (default 1)")
     parser.add_argument("--every", action="store_true", help="with every value of every knob, in place of candidates")
+    parser.add_argument("--families", nargs="+", default=[], choices=family_names(), help="candidates of each of these")
     parser.add_argument("--build", action="store_true", help="machine code too; what the compiler refuses is left out")
     args = parser.parse_args(arguments)
     prove_writable(args.out)
@@ -67,7 +69,7 @@ def main(arguments: Sequence[str]) -> int:
     import subbyte.tirx.lower  # noqa: F401 - loads TVM once; the processes are forked with it
 
     with ProcessPoolExecutor(min(os.cpu_count() or 1, len(layers)), get_context("fork")) as pool:
-        more = repeat(most), repeat(args.drawn), repeat(args.taken), best, repeat(args.every)
+        more = repeat(most), repeat(args.drawn), repeat(args.taken), best, repeat(args.every), repeat(args.families)
         for layer, found in zip(layers, pool.map(texts, layers, *more), strict=True):
             own = [one for line in found if (one := with_machine_code(line))] if args.build else found
             lines += own * args.rounds
@@ -100,6 +102,7 @@ def texts(
     taken: bool = False,
     searched: Sequence[str] = (),
     every: bool = False,
+    families: Sequence[str] = (),
 ) -> list[str]:
     """The lines of a layer; what cannot be generated gives place to the next."""
     target, found = arch("sm_90a"), list[str]()
@@ -110,15 +113,23 @@ def texts(
     for key in searched:
         text = cuda_text(WGMMA.plan(layer, config_from_key(key), target))
         found.append(json.dumps({"cell": layer.spec, "config": key, "cuda": text}))
-    begun = len(found)
-    order = list(dict.fromkeys(_likeliest(layer, most + drawn if every else 0))) if most + drawn else []
-    rest = order[most:]
+    if most + drawn == 0:
+        return found
+    listed = (family_named(name).candidates(layer, target) for name in families)
+    for order in listed if families else (_likeliest(layer, most + drawn if every else 0),):
+        found += _generated(layer, list(dict.fromkeys(order)), most, drawn)
+    return found
+
+
+def _generated(layer: ConvWorkload, order: Sequence[Configuration], most: int, drawn: int) -> list[str]:
+    """Lines of the first ``most`` that can be generated, and of ``drawn`` others."""
+    rest, found = list(order[most:]), list[str]()
     Random(layer.spec).shuffle(rest)
     for config in (*order[:most], *rest):
-        if len(found) - begun == most + drawn:
+        if len(found) == most + drawn:
             break
         try:
-            text = cuda_text(family_of(config).plan(layer, config, target))
+            text = cuda_text(family_of(config).plan(layer, config, arch("sm_90a")))
         except SubbyteError:
             continue
         found.append(json.dumps({"cell": layer.spec, "config": config.key, "cuda": text}))

@@ -1,4 +1,4 @@
-"""Takes the fastest kernels of records of ``times`` into the package, where they are better than what is known.
+"""Put the fastest kernels of records of ``times`` into the package, where they are faster than the known ones.
 
     python benchmarks/network taken RECORD.json SECOND.json ... --generator 1a2b3c4
 

@@ -1,4 +1,4 @@
-"""How long `compile(tries=)` takes on this GPU, from an empty cache and an empty store, and what it found.
+"""Time `compile(tries=)` on this GPU, from an empty cache and an empty store, and show what it found.
 
     python benchmarks/network tries OUT.json LAYER ... [--tries 16] [--texts TEXTS.jsonl.xz]
 

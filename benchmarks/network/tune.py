@@ -1,4 +1,4 @@
-"""Tunes every layer of ResNet-50 (batch 8, 64, 256), ResNet-18 and VGG-16 (batch 8) with both kernel families.
+"""Tune every layer of ResNet-50 (batch 8, 64, 256), ResNet-18 and VGG-16 (batch 8) with both kernel families.
 
     python benchmarks/network tune OUT --gpus 4 --seconds 450 --earlier results/warpgroup/tuning-....json.gz ...
 

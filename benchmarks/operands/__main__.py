@@ -1,4 +1,4 @@
-"""What other operands and epilogues cost beside plain int4 layers: uint4, residuals, 8 bits, zero points, pooling."""
+"""What other operands and epilogues cost compared with plain int4: uint4, residuals, 8 bits, zero points, pooling."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The texts of the kernels to compare: python benchmarks/operands build FILE.jsonl (where TVM is).
+"""Write the texts of the kernels to compare, where TVM is: python benchmarks/operands build FILE.jsonl
 
 Of each stage of ResNet-50 at batch 8 and 256 the kernel that ``subbyte.compile`` takes, for int4 values, for uint4
 ones and for each type of residual; for 8-bit activations beside int8 and int4 weights and for zero points that of

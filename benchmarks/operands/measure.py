@@ -1,4 +1,4 @@
-"""Checks every element of the kernels that ``build`` wrote, and times those of a layer in turns (needs a GPU, NVRTC).
+"""Check every element of the kernels that ``build`` wrote, and time those of a layer in turns (needs a GPU, NVRTC).
 
     python benchmarks/operands measure FILE.jsonl RECORD.json
 

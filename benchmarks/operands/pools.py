@@ -1,4 +1,4 @@
-"""Pooling and fully connected layers beside the layer before them, every element compared (needs a GPU, NVRTC).
+"""Check and time pooling and fully connected layers, and the layer before them (needs a GPU, NVRTC).
 
     python benchmarks/operands pools --build FILE.jsonl        the texts (where TVM is)
     python benchmarks/operands pools FILE.jsonl RECORD.json    compares and times them

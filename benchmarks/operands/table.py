@@ -1,4 +1,4 @@
-"""The table of a record: python benchmarks/operands table RECORD.json"""
+"""Print the table of a record: python benchmarks/operands table RECORD.json"""
 
 from __future__ import annotations
 

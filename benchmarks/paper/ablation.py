@@ -1,4 +1,4 @@
-"""Speed-ups of the techniques on recorded schedules: the tables behind the paper's Figures 15 and 16.
+"""Compute the techniques' speed-ups on recorded schedules: the tables behind the paper's Figures 15 and 16.
 
     python benchmarks/paper ablation [benchmarks/results/ablation]
 

@@ -1,4 +1,4 @@
-"""Packs the logs of tuned searches for the repository: every trial in its order, with its raw samples.
+"""Pack the logs of tuned searches for the repository: every trial in its order, with its raw samples.
 
     python benchmarks/paper collect LOGS OUT
 

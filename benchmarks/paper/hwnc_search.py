@@ -1,4 +1,4 @@
-"""TVM's own HWNC schedule tuned with the same tuner and trials: the first baseline of Table 1.
+"""Tune TVM's own HWNC schedule with the same tuner and trials: the first baseline of Table 1.
 
     python benchmarks/paper hwnc-search OUT --gpus 8 --seconds 440
 

@@ -1,4 +1,4 @@
-"""Kernel Tuner's own searches as baselines in a race, on an exported landscape.
+"""Run Kernel Tuner's own searches as baselines in a race, on an exported landscape.
 
 python benchmarks/paper kernel-tuner resnet50.stage2@8 --seeds 100 --trials 200 -o genetic.json.gz
 subbyte race resnet50.stage2@8 --seeds 100 --trials 200 --traces genetic.json.gz

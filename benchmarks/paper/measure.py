@@ -1,4 +1,4 @@
-"""Measures bundles of one workload in turns: all kernels of one schedule after each other, in one process.
+"""Measure bundles of one workload in turns: all kernels of one schedule, one after the other, in one process.
 
     python benchmarks/paper measure OUT_FOLDER BUNDLE [BUNDLE ...]
 

@@ -1,4 +1,4 @@
-"""Counts the memory traffic of a few schedules with every combination of the switches, on the CPU.
+"""Count the memory traffic of a few schedules with every combination of the switches, on the CPU.
 
     python benchmarks/paper mechanism benchmarks/results/mechanism [--stages 2 3 4 5]
 

@@ -1,4 +1,4 @@
-"""The race that judges the searches (notes/searching.md says what was fixed in advance), one record for each landscape.
+"""Run the race that compares the searches (notes/searching.md says what was fixed in advance), a record per landscape.
 
 python benchmarks/paper race --workers 16                                              all, minutes to an hour
 python benchmarks/paper race --landscapes resnet50.stage5@8.paper.sm_90a --seeds 10 -o somewhere

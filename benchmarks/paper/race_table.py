@@ -62,9 +62,10 @@ def default_table(race: Race, search: str) -> str:
     """A search against each baseline, by the fraction of the optimum at given trials."""
     without = " It starts without the estimate of a plan's cycles." if search == PLAIN else ""
     text = (
-        f"`{search}`: its fraction of the optimum after so many trials, then the difference to others as a share of\n"
-        "theirs, paired by seed, with 95 % intervals. **Beaten**: the interval lies above 0; *ahead*: it lies below;\n"
-        f"(seen): looked at in development.{without}"
+        f"`{search}`: its fraction of the optimum after the given number of trials, then the difference "
+        "from others,\nrelative to theirs, paired by seed, with 95 % intervals. "
+        "**Beaten**: the interval lies above 0; *ahead*: it lies\n"
+        f"below; (seen): used in development.{without}"
     )
     baselines = [other for other in BASELINES if other in race.participants]
     heads = ("landscape", "trials", f"`{search}`", *baselines)
@@ -111,10 +112,10 @@ def standings_table(race: Race) -> str:
     heads = ["landscape", "participant", "area (se)", *(f"@{mark}" for mark in marks), "to 90 %", "to 95 %", "to 99 %",
              "distinct", "ranks next", "recall next", "ranks held out", "recall held out"]  # fmt: skip
     text = (
-        "@t: mean fraction of the optimum after t trials; to p %: median trials and share of runs that got there;\n"
+        "@t: mean fraction of the optimum after t trials; to p %: median trials, and share of runs that reach it;\n"
         "distinct: share of knobs in which two of 32 differ; ranks: correlation (Spearman) of the model with what\n"
-        "was measured next, recall: share of the ten fastest of that among its ten best (`auto` is fitted after every\n"
-        "eight: there it says nothing); both also on 256 held-out configurations (recall: of the fastest tenth)."
+        "was measured next, recall: share of the ten fastest of that among its ten best (meaningless for `auto`, "
+        "which is\nfitted after every eight); both also on 256 held-out configurations (recall: of the fastest tenth)."
     )
     lines = [text, "", _line(*heads), "| --- | --- |" + " ---: |" * (len(heads) - 2)]
     return "\n".join([*lines, *(_standing(race, standing) for standing in race.standings)])

@@ -1,4 +1,4 @@
-"""A tuned search for each combination of the switches: the retuned optima behind Figures 15 and 16, and Table 1.
+"""Tune a search for each combination of the switches: the retuned optima behind Figures 15 and 16, and Table 1.
 
     python benchmarks/paper retuned OUT --gpus 8 --seconds 440
 

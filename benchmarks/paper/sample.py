@@ -1,4 +1,4 @@
-"""Draws the schedules of the ablation and builds them with every combination of the switches.
+"""Draw the schedules of the ablation and build them with every combination of the switches.
 
     python benchmarks/paper sample FOLDER --schedules 100 --seed 2022
     python benchmarks/paper measure RESULTS FOLDER/*          on the GPU

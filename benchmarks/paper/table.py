@@ -1,4 +1,4 @@
-"""Writes the tables of benchmarks/paper/README.md from the landscapes and the raw records.
+"""Write the tables of benchmarks/paper/README.md from the landscapes and the raw records.
 
 python benchmarks/paper table            rewrite the tables between the markers
 python benchmarks/paper table --check    change nothing; exit 1 when one of them is stale
@@ -128,7 +128,7 @@ def table_one(record: TableOne) -> str:
     theirs = f" (TVM's schedule: {min(fewest)} to {max(fewest)})" if fewest and min(fewest) < record.trials else ""
     title = (
         f"**Table 1**: microseconds on {record.device}, every baseline and the search tuned by `{record.strategy}` "
-        f"with {record.trials} trials{theirs}; on the right the paper's own, on a T4."
+        f"with {record.trials} trials{theirs}; on the right the paper's own times, on a T4."
     )
     return markdown(title, head, rows)
 
@@ -147,8 +147,9 @@ def contributions(records: list[Ablation | Retuned]) -> str:
         "S packing", "S layout", "shared only", "shared and registers",
     )  # fmt: skip
     title = (
-        "**Figures 15 and 16**: speed-ups. `+`: accumulated from all off, in the order sharing, packing, layout; `-`: "
-        "lost when one is taken from all on; `S`: Shapley value (the mean over all orders); the last two columns: the "
+        "**Figures 15 and 16**: speed-ups. `+`: added one after the other, in the order sharing, packing, layout; "
+        "`-`: lost when one of all three is turned off; `S`: Shapley value (the mean over all orders); "
+        "the last two columns: the "
         "ways of sharing against none, packing and layout on. Intervals: `python benchmarks/paper ablation`."
     )
     return markdown(title, head, rows, 2)
@@ -169,7 +170,7 @@ def warpgroup(records: list[Ablation]) -> str:
     )  # fmt: skip
     title = (
         "**The wgmma family**: the same for kernels on wgmma, with 95 % intervals. `sharing` off: the producer "
-        "loads, unpacks and stores the pixels of every tap anew. The fastest of the sample on the left."
+        "loads, unpacks and stores the pixels again for every tap. On the left, the fastest kernel of the sample."
     )
     return markdown(title, head, rows) if rows else ""
 
@@ -189,7 +190,7 @@ def unpacking(records: list[UnpackingControl]) -> str:
         "s8: full over shared", "ratio s4 to s8",
     )  # fmt: skip
     title = (
-        "**Loads or unpacking**: what sharing brings with packed activations (`s4`, unpacked in registers) and with "
+        "**Loads or unpacking**: what sharing gains with packed activations (`s4`, unpacked in registers) and with "
         "the control that stores bytes (`s8`, nothing to unpack); speed-ups with 95 % intervals."
     )
     return markdown(title, head, rows) if rows else ""
@@ -215,8 +216,9 @@ def mechanism(records: list[Mechanism]) -> str:
         "shared bytes read", "shared bytes written", "stores", "shuffles",
     )  # fmt: skip
     title = (
-        "**Mechanism**: per launch, in thousands, counted in the kernels' run on the CPU, the techniques added one "
-        "after the other on each stage's fastest schedule of the sample. Sectors count each warp access by itself; "
+        "**Mechanism**: per launch, in thousands, counted while the kernels run on the CPU, with the techniques "
+        "added one after the other on each stage's fastest schedule of the sample. Sectors are counted for each warp "
+        "access alone; "
         "`stores` and `shuffles` are warp instructions."
     )
     return markdown(title, head, rows, 3) if rows else ""

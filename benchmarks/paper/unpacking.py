@@ -1,4 +1,4 @@
-"""What sharing in registers saves: loads, or unpacking? A control that has nothing to unpack.
+"""Find what sharing in registers saves, loads or unpacking, with a control that has nothing to unpack.
 
 On this GPU int4 values are unpacked to bytes in registers, which the paper's GPU never did. Full sharing does that
 once for each datum and the other two ways once for each tap, so its gain mixes loads with unpacking. In the control

@@ -1,4 +1,4 @@
-"""Chooses schedules of the wgmma family that build with every combination of the switches, and builds them.
+"""Choose schedules of the wgmma family that build with every combination of the switches, and build them.
 
     python benchmarks/paper wgmma-sample --choose 12 --seconds 400     no GPU; goes on where it stopped
     python benchmarks/paper wgmma-sample FOLDER                        no GPU; bundles of what no record has

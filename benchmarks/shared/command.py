@@ -1,8 +1,8 @@
-"""What all programs of the benchmarks do alike: find their part, read their words, say what they refuse.
+"""What all programs of the benchmarks share: finding their part, reading its arguments, reporting bad input.
 
-A folder is a command (``python benchmarks/network``), its parts are modules with a function ``main`` that takes the
-words behind the part's name and gives an exit code: 0 done, 1 wrong or not finished, 2 bad input, 3 the machine lacks
-something.
+A folder is a command (``python benchmarks/network``). Its parts are modules with a function ``main`` that takes the
+arguments after the part's name and returns an exit code: 0 done, 1 wrong or not finished, 2 bad input, 3 the machine
+lacks something.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from __future__ import annotations
 import argparse
 import ast
 import difflib
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from functools import wraps
 from importlib import import_module
@@ -42,12 +44,12 @@ def parser_of(command: str, about: str | None) -> Parser:
 
 def add_search(parser: Parser) -> None:
     """The options of searches that are dealt out to the GPUs: a process for each ``--part``."""
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--gpus", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=440.0, help="when to stop searching, from the start")
-    parser.add_argument("--trials", type=int, default=500)
-    parser.add_argument("--strategy", default="autotvm")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("out", type=Path, help="folder for the logs")
+    parser.add_argument("--gpus", type=int, default=1, help="how many GPUs share the work (default 1)")
+    parser.add_argument("--seconds", type=float, default=440.0, help="stop searching after this time (default 440)")
+    parser.add_argument("--trials", type=int, default=500, help="trials of each search (default 500)")
+    parser.add_argument("--strategy", default="autotvm", help="search strategy (default autotvm)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the strategy (default 0)")
     parser.add_argument("--part", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--deadline", type=float, help=argparse.SUPPRESS)
 
@@ -82,7 +84,7 @@ def _unknown(words: Sequence[str]) -> int:
     folder, word, *parts = words
     close = difflib.get_close_matches(word, parts, 1)
     hint = f"; did you mean {close[0]}?" if close else ""
-    raise InvalidInput(f"{word!r} is no part of benchmarks/{folder}: {', '.join(parts)}{hint}")
+    raise InvalidInput(f"{word!r} is not a part of benchmarks/{folder}: {', '.join(parts)}{hint}")
 
 
 def program(folder: str, about: str | None, parts: Sequence[str], words: Sequence[str] | None = None) -> int:
@@ -93,7 +95,7 @@ def program(folder: str, about: str | None, parts: Sequence[str], words: Sequenc
         print(f"error: name what to do: {', '.join(parts)}; see `{command} --help`", file=sys.stderr)
         return 2
     if words[0] in ("-h", "--help"):
-        lines = "\n".join(f"  {part:14} {first_line(folder, part)}" for part in parts)
+        lines = "\n".join(_wrapped(part, first_sentence(folder, part)) for part in parts)
         print(f"usage: {command} PART ...\n\n{(about or '').strip()}\n\nparts (each with --help):\n{lines}")
         return 0
     if words[0] not in parts:
@@ -107,7 +109,13 @@ def module_of(part: str) -> str:
     return part.replace("-", "_")
 
 
-def first_line(folder: str, part: str) -> str:
-    """What a part's own text begins with; the module is not loaded for it."""
+def first_sentence(folder: str, part: str) -> str:
+    """The first sentence of a part's own text; the module is not loaded for it."""
     text = (FOLDER / folder / f"{module_of(part)}.py").read_text(encoding="utf-8")
-    return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
+    paragraph = " ".join((ast.get_docstring(ast.parse(text)) or "").partition("\n\n")[0].split())
+    return paragraph.partition(". ")[0].removesuffix(".").replace("``", "`")
+
+
+def _wrapped(part: str, text: str) -> str:
+    width = shutil.get_terminal_size().columns - 2
+    return textwrap.fill(text, width, initial_indent=f"  {part:16} ", subsequent_indent=" " * 19)

@@ -1,4 +1,4 @@
-"""Kernels on weights with zeros: the stages of ResNet-50 beside their dense twins; tables of the cycle model."""
+"""Kernels on weights with zeros: the stages of ResNet-50 against their dense twins; tables of the cycle model."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Dead channels removed: dense kernels of the smaller layers beside that of the whole layer, in turns.
+"""Time dense kernels of layers without their dead channels, in turns with the kernel of the whole layer.
 
     python benchmarks/sparse compact --build --pack FOLDER      # where TVM is, no GPU
     python benchmarks/sparse compact --pack FOLDER --out RECORD # where the GPU is

@@ -1,4 +1,4 @@
-"""Kernels that skip the zeros they find, beside dense ones, at several densities of both operands.
+"""Time kernels that skip the zeros they find, and dense ones, at several densities of both operands.
 
 ``build FILE`` writes their CUDA texts, for a machine without TVM; ``measure FILE OUT`` compiles, verifies and times
 them there. Dense are the fastest recorded kernel of the layer, or the first that the estimate names, and cuBLAS's

@@ -1,4 +1,4 @@
-"""F4: what lowering costs: dense, CSR and bitmaps, on this GPU, of 3x3 layers of ResNet-50 at batch 8.
+"""Time lowering (F4): dense, CSR and bitmaps, on this GPU, for 3x3 layers of ResNet-50 at batch 8.
 
 Four kernels (``im2col.cu``) lower the same random maps. Every output is put back into dense bytes and compared with the
 dense lowering, and that with numpy's own. Times by graph replay, L2 hot, the kernels of a sparsity in turns. Needs a

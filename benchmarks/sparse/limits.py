@@ -1,4 +1,4 @@
-"""What a kernel on 2:4 weights waits for: the same kernel without one kind of its instructions.
+"""Find what a kernel on 2:4 weights waits for: time the same kernel without one kind of its instructions.
 
 Takes the first 2:4 kernel of each cell of a file that ``texts`` wrote. In its text a load or a store gets a condition
 that never holds: it takes its place among the instructions and moves nothing, and all that leads to it stays.

@@ -1,4 +1,4 @@
-"""Our kernels on 2:4 weights and their dense twins beside libraries that multiply such weights, in turns.
+"""Time our kernels on 2:4 weights, their dense twins, and libraries that multiply such weights, in turns.
 
     python benchmarks/sparse opponents --build --pack FOLDER [--cells CELL...]            # where TVM is, no GPU
     python benchmarks/sparse opponents --pack FOLDER --out RECORD [--cutlass LIBRARY]     # where the GPU is

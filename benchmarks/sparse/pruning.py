@@ -1,4 +1,4 @@
-"""Weights that are really trained and pruned: accuracy and densities of a small network on scikit-learn's digits.
+"""Train and prune a small network on scikit-learn's digits: its accuracy and the densities of its weights.
 
 Trains a network of three convolutions and a fully connected layer in numpy, on the CPU, then prunes a copy to each
 density: the smallest weights of each layer but the first become 0, more with each epoch (the cubic schedule of Zhu and

@@ -1,4 +1,4 @@
-"""How long the cycle model takes: single layers of ResNet-50 at batch 8, the whole network, surfaces of 20 x 20.
+"""Time the cycle model: single layers of ResNet-50 at batch 8, the whole network, surfaces of 20 x 20.
 
 Each part runs three times in this process, ``--repeats``. Printed are the fastest time of the clock and of the
 processor, and the goal where there is one: the second does not count what other programs of the machine take.

@@ -1,4 +1,4 @@
-"""What a step of a kernel that finds zeros waits for: the same kernel without one kind of its instructions.
+"""Find what a step of a kernel that finds zeros waits for: time it without one kind of its instructions.
 
 ``build FILE`` writes CUDA texts in which an instruction is an empty statement with the same operands, so that all that
 leads to it stays: matrix instructions, loads of fragments (``ldmatrix``), the unpacking of nibbles. Their outputs mean

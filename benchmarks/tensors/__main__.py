@@ -1,4 +1,4 @@
-"""What tensors of PyTorch cost: packing, unpacking and quantizing on the GPU, a call's host time, whole convolutions.
+"""Time work on PyTorch tensors: packing, unpacking and quantizing on the GPU, a call on the host, whole convolutions.
 
     SUBBYTE_CACHE=FOLDER/cache PYTHONPATH=toolkit:. python benchmarks/tensors FOLDER OUT.json
 
@@ -14,6 +14,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ sys.path.append(str(Path(__file__).parents[2] / "tests/gpu"))
 import tensor_cases as cases
 
 import subbyte
-import subbyte.torch
+from subbyte.errors import MissingDependency
 from subbyte.files import replace_file
 from subbyte.kernel.convert import packing, quantizing, unpacking
 from subbyte.kernel.convert.build import thresholds
@@ -38,10 +39,15 @@ SCALE = 0.37
 
 def main() -> int:
     """All parts, in order."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("out", type=Path)
+    parser = argparse.ArgumentParser(prog="python benchmarks/tensors", description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=Path, help="what `python tests/gpu/tensor_cases.py FOLDER` built")
+    parser.add_argument("out", type=Path, help="record to write or continue")
     given = parser.parse_args()
+    try:
+        import_module("subbyte.torch")
+    except MissingDependency as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
     import torch
 
     record = json.loads(given.out.read_text()) if given.out.is_file() else {"device": _device(torch)}

@@ -47,9 +47,9 @@ def test_keys_walk_matrices_and_registers(tab: Any) -> None:
         press(key)
         check(tab, "m16n8k64.s4", "a", row, column)
     tab.page.locator(".sb-frag-svg .panel.lanes").focus()
-    press("ArrowRight")  # the same register of the next lane
+    press("ArrowDown")  # the same register of the next lane
     check(tab, "m16n8k64.s4", "a", 3, 8)
-    press("ArrowDown")
+    press("ArrowRight")
     check(tab, "m16n8k64.s4", "a", 11, 8)
 
 
@@ -75,7 +75,7 @@ def test_the_four_warps_of_a_warpgroup(tab: Any) -> None:
     tab.page.locator('.sb-frag-svg .q[data-w="c 31 3"]').click()  # lane 31 of the same warp
     check_warpgroup(tab, name, "c", 47, 7)
     tab.page.locator(".sb-frag-svg .panel.lanes").focus()
-    press("ArrowRight")  # the first lane of the next warp
+    press("ArrowDown")  # the first lane of the next warp
     check_warpgroup(tab, name, "c", 56, 1)
     tab.page.locator(".sb-frag-svg .panel.b").focus()
     press("ArrowRight")

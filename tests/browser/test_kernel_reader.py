@@ -138,6 +138,8 @@ def test_an_edit_is_checked_in_the_notebook(open_tab: Callable[..., Any], lab: A
     one.run_notebook(lab.write("edit.ipynb", f"from subbyte_widgets import KernelEditor\nKernelEditor('{LAYER}')"))
     area = one.page.locator(".sb-reader-edit textarea")
     text = area.input_value()
+    opened = area.evaluate("(area) => Math.round(area.scrollTop / parseFloat(getComputedStyle(area).lineHeight))")
+    assert "__global__" in text.splitlines()[opened]
     area.fill(text.replace("4042322160", "4042322144"))
     one.page.get_by_role("button", name="Build and check").click()
     one.page.get_by_text("differ from the reference").wait_for()

@@ -45,14 +45,14 @@ def test_a_search_is_started_and_its_find_is_shown_as_own(tab: Any) -> None:
     _, own, shipped, predicted = tab.page.evaluate(ROWS)
     assert "none" in own
     assert "none of this layer" in shipped
-    assert re.search(r"[\d.]+ µs \([\d.]+ to [\d.]+\)", predicted), "an error bar"
+    assert re.search(r"[\d.]+ us \([\d.]+ to [\d.]+\)", predicted), "an error bar"
     assert tab.page.locator(".sb-origin-svg .row.taken text.name").text_content() == "predicted"
     tab.picture("origin.before", ".jp-OutputArea")
     tab.page.locator(START_BUTTON).click()
     tab.page.get_by_text("Remembered: compile, build and conv2d take your own record").wait_for()
     tab.page.wait_for_function("document.querySelector('.sb-curve-svg').textContent.includes('40 of 40 trials')")
     _, own, _, _, now = tab.page.evaluate(ROWS)
-    assert re.search(r"[\d.]+ µs \([\d.]+ to [\d.]+\)GPU A", own)
+    assert re.search(r"[\d.]+ us \([\d.]+ to [\d.]+\)GPU A", own)
     assert "GPU A" in now
     assert tab.page.locator(".sb-origin-svg .row.taken text.name").text_content() == "your own record"
     panel = tab.page.locator(".sb-origin [role=application]")

@@ -135,7 +135,7 @@ def test_a_brush_keeps_what_it_covers(open_page: Callable[..., Any]) -> None:
     page.keyboard.press("End")
     slowest = max(t for d, t in zip(points.digits, points.microseconds, strict=True)
                   if t is not None and d[0] == best[names[0]])  # fmt: skip
-    assert f"{slowest:.2f} \u00b5s" in said(page, ".sb-space")
+    assert f"{slowest:.2f} us" in said(page, ".sb-space")
     page.keyboard.press("f")
     said(page, ".sb-space")
     page.locator(".sb-space .kept button").wait_for(state="hidden")

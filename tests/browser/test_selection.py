@@ -90,7 +90,7 @@ def test_a_trial_opens_in_all_views(tab: Any, trials: Any) -> None:
         tab.page.keyboard.press("ArrowRight")
     config = trials[4].config
     says(tab, ".sb-monitor .say", "Trial 4")
-    says(tab, ".sb-space .say", f"{trials[4].microseconds:.2f} \u00b5s")
+    says(tab, ".sb-space .say", f"{trials[4].microseconds:.2f} us")
     tab.page.get_by_text(f"sees {config.key}", exact=True).wait_for()
     follows(tab, config)
     assert drawn_tiles(tab) != expected_tiles(trials[5].config) or config == trials[5].config
@@ -140,7 +140,7 @@ def test_an_impossible_choice_is_said_and_nothing_breaks(tab: Any, trials: Any) 
         tab.page.keyboard.press("ArrowRight")
     for _ in range(5):
         tab.page.keyboard.press("+")
-    says(tab, ".sb-tiling .problem", "is refused")
+    says(tab, ".sb-tiling .problem", "cannot be built")
     tab.page.keyboard.press("Home")
     tab.page.wait_for_function("document.querySelector('.sb-tiling .problem').hidden")
 

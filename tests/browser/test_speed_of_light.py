@@ -10,6 +10,7 @@ import pytest
 
 from subbyte.analysis.speed import SpeedLimits, roofline, speed_of_light, studied_workloads
 from subbyte_widgets import SpeedOfLight
+from subbyte_widgets.speed_of_light.picture import BAR_END, BAR_X
 
 FIRST = "resnet50.stage2@8"
 DRAWN = """() => [...document.querySelectorAll(".sb-speed [data-item]")].map((row) => ({
@@ -50,7 +51,7 @@ def differences(drawn: list[dict[str, Any]], record: SpeedLimits) -> list[str]:
     for place, (bar, value) in enumerate(zip(drawn, values, strict=False)):
         right = bar["words"][1].startswith(f"{value:.2f}") and f"{value:.2f}" in bar["title"]
         if place < len(times):
-            right = right and abs(bar["wide"] - min(value / bar["end"], 1) * (650 - 256)) < 1
+            right = right and abs(bar["wide"] - min(value / bar["end"], 1) * (BAR_END - BAR_X)) < 1
         if not right:
             found.append(f"bar {place}: {bar}, instead of {value}")
     return found

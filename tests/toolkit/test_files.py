@@ -137,8 +137,8 @@ def test_a_file_that_is_there_is_left(tmp_path):
     there = tmp_path / "there"
     assert new_file(there, False, "choose another") == there
     there.write_text("kept")
-    with pytest.raises(InvalidInput, match="exists and is left as it is; choose another"):
+    with pytest.raises(InvalidInput, match="already exists and was not changed; choose another"):
         new_file(there, False, "choose another")
     assert new_file(there, True, "") == there
-    with pytest.raises(InvalidInput, match="no name for a file"):
+    with pytest.raises(InvalidInput, match="not a name for a file"):
         new_file("a\0b", False, "")

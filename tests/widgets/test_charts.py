@@ -40,7 +40,7 @@ from subbyte.records.result import Failed, Measured
 from subbyte.tune import Landscape
 from subbyte_widgets import ChartChoice, plot
 from subbyte_widgets.charts import HOME
-from subbyte_widgets.charts.style import CONFIG, MIME, Chart, chart, colour
+from subbyte_widgets.charts.style import CONFIG, MIME, Chart, chart, colour, wrapped
 
 LAYER = "resnet50.stage2@8"
 H200 = "NVIDIA H200"
@@ -372,6 +372,8 @@ def test_long_titles_take_several_lines_in_both_pictures() -> None:
     drawn = [text.text for text in ElementTree.fromstring(made.to_svg()).iter(f"{SVG}text")]
     assert drawn[:3] == lines
     assert set(made.layout.title.subtitle.text.split("<br>")) < set(drawn)
+    assert wrapped("a b c d e fghij", 10) == ["a b c d", "e fghij"], "no single word in the last line"
+    assert wrapped("abcdefghi jklmnopqr", 10) == ["abcdefghi", "jklmnopqr"]
     assert made.layout.margin.t > chart([], "short", "short").layout.margin.t + 50
 
 

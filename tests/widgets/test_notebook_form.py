@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import copy
+import html
 import json
+import re
 from pathlib import Path
 from typing import Any
 
+import plotly.graph_objects as go
 import pytest
 from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelspec import get_kernel_dict
-from notebooks import FOLDER, METADATA, WIDGET_VIEW, normal_form, with_svg
+from notebooks import CHART, FOLDER, METADATA, NAMED, WIDGET_VIEW, normal_form, with_svg
 
 from subbyte_widgets import FragmentExplorer
 from subbyte_widgets._base import picture_in
+from subbyte_widgets.charts.style import chart
 
 NOTEBOOK: dict[str, Any] = {
     "nbformat": 4,
@@ -71,6 +75,29 @@ def test_the_normal_form_is_its_own() -> None:
     once = normal_form(NOTEBOOK)
     assert normal_form(once) == once
     assert normal_form(NOTEBOOK) != NOTEBOOK
+
+
+def test_a_chart_that_is_opened_but_not_run_has_a_name_before_it() -> None:
+    made = chart([go.Scatter(x=[1, 2], y=[3, 4])], "two points", x={"title": {"text": "time (us)"}})
+    output = {"output_type": "display_data", "metadata": {}, "data": made._repr_mimebundle_()}
+    cells = [{**NOTEBOOK["cells"][1], "outputs": [output]}]
+    normal = normal_form({**NOTEBOOK, "cells": cells})
+    name, drawn = normal["cells"][0]["outputs"]
+    assert CHART in drawn["data"]
+    said = html.unescape(re.findall(r'<img class="sb-named" alt="([^"]*)"', name["data"]["text/html"])[0])
+    assert said == f"{made.alternative}. {made.spoken()}"
+    assert normal_form(normal) == normal
+    nameless = {**normal, "cells": [{**normal["cells"][0], "outputs": [drawn]}]}
+    assert normal_form(nameless) == normal, "so the check of the committed notebooks finds one without a name"
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_no_committed_chart_is_without_a_name(path: Path) -> None:
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        kinds = [one.get("data", {}) for one in cell.get("outputs", ())]
+        charts = [place for place, data in enumerate(kinds) if CHART in data]
+        assert all(place and NAMED in "".join(kinds[place - 1].get("text/html", "")) for place in charts)
 
 
 def test_a_picture_inside_html_is_kept_as_svg_too() -> None:

@@ -71,7 +71,7 @@ def test_doubled_planes_share_their_accumulators() -> None:
 
 
 def test_what_cannot_be_drawn_is_said() -> None:
-    assert "is refused: tiles" in PlaneComposition(SPEC, BitsConfig(channels=256)).error
+    assert "cannot be built: tiles" in PlaneComposition(SPEC, BitsConfig(channels=256)).error
     assert "cannot draw 5: give a workload" in PlaneComposition(5).error  # type: ignore[arg-type]
     assert "pixel=9: a tile has pixels 0 to 7" in PlaneComposition(SPEC, pixel=9).error
     with pytest.raises(InvalidInput, match="place=99 is out of range; the nearest there is: 31"):

@@ -238,7 +238,7 @@ def test_an_error_is_said_in_the_view_and_goes_away() -> None:
     tiles = ConvolutionTiling(selection=s)
     s.configuration = REFUSED
     s.settle()
-    assert "is refused" in tiles.error
+    assert "cannot be built" in tiles.error
     s.configuration = SMALL
     s.settle()
     assert tiles.error == ""

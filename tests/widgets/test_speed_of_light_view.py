@@ -14,6 +14,7 @@ from subbyte.analysis.speed import Roofline, SpeedLimits, roofline, speed_of_lig
 from subbyte.errors import InvalidInput
 from subbyte_widgets import SpeedOfLight
 from subbyte_widgets._base import picture_in
+from subbyte_widgets.speed_of_light.picture import BAR_END, BAR_X
 
 SVG = "{http://www.w3.org/2000/svg}"
 LAYER = "resnet50.stage3@8"
@@ -46,7 +47,7 @@ def differences(svg: str, record: SpeedLimits, roofs: Roofline) -> list[str]:
         bars = [bar for bar in row.iter(f"{SVG}rect") if "bar" in (bar.get("class") or "")]
         if "factor" not in (row.get("class") or ""):
             length = sum(float(bar.get("width", 0)) for bar in bars)
-            wanted = min(value / float(row.get("data-end", 1)), 1) * (650 - 256)
+            wanted = min(value / float(row.get("data-end", 1)), 1) * (BAR_END - BAR_X)
             if abs(length - wanted) > 1.0:
                 found.append(f"bar {number}: {length} long instead of {wanted}")
     points = {(p.get("data-spec"), p.get("data-side")): p for p in root.iter(f"{SVG}g") if "data-spec" in p.attrib}

@@ -43,7 +43,7 @@ def test_the_traits_are_the_toolkits_columns(study: Study) -> None:
     assert view.studies[0]["best_microseconds"][-1] == round(record.best_microseconds or 0, 4)
     assert set(view.studies[0]["origins"]) == {"random", "child"}
     assert not view.running
-    assert re.match(r"60 of 60 trials, best [\d.]+ \u00b5s at trial \d+, failed: \d+ timeout \(finished\)", view.status)
+    assert re.match(r"60 of 60 trials, best [\d.]+ us at trial \d+, failed: \d+ timeout \(finished\)", view.status)
     assert "knob values tried" in view.alternative
 
 

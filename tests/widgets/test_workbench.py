@@ -32,7 +32,7 @@ def test_it_begins_at_the_best_recorded_configuration(bench: Workbench) -> None:
     assert bench.selection.config == found.config(index)
     assert bench.choosing["Space"].selected == index
     assert bench.choosing["Laboratory"].config == found.config(index)
-    assert f"{best.microseconds:.2f} µs on NVIDIA H200, 1.00 times the best" in bench.controls.status.value
+    assert f"{best.microseconds:.2f} us on NVIDIA H200, 1.00 times the best" in bench.controls.status.value
     assert bench.following["Kernel"].view.record is None  # its tab is closed
     assert bench.following["Duplicates"].record is None
 
@@ -51,7 +51,7 @@ def test_controls_and_selection_follow_each_other(bench: Workbench) -> None:
     assert "stage12" in controls.status.value
     assert s.workload == NAME
     s.configuration = MmaConfig(warp_col_tiles=16, blk_col_warps=4)
-    assert "is refused: " in controls.status.value
+    assert "cannot be built: " in controls.status.value
     controls.best.click()
     assert s.configuration == ""
     assert "best known configuration" in controls.status.value
@@ -218,7 +218,7 @@ def test_words_of_a_selection() -> None:
     index = sorted(found.results)[5]
     s = Selection(NAME, found.config(index))
     time = found.results[index].microseconds
-    assert f": {time:.2f} µs on NVIDIA H200, {time / found.best[1].microseconds:.2f} times" in in_words(s, found)
+    assert f": {time:.2f} us on NVIDIA H200, {time / found.best[1].microseconds:.2f} times" in in_words(s, found)
     assert "no recorded time here" in in_words(s, None)
     s.workload = "n1h1w1c32k32r1s1"
     assert in_words(s, found)

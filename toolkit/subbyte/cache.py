@@ -105,7 +105,7 @@ def stand_in() -> Path:
         folder, _ = hold_folder(None, _STAND_IN)  # the handle stays open until this process ends
     except OSError as error:
         raise MissingDependency(
-            f"what is built can be kept nowhere ({reason_of(error)}): name a folder with {VARIABLE} or TMPDIR"
+            f"there is no folder to keep builds in ({reason_of(error)}): name a folder with {VARIABLE} or TMPDIR"
         ) from None
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     sweep(folder.parent, _STAND_IN)

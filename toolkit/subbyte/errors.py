@@ -110,5 +110,5 @@ def did_you_mean(given: object, allowed: Iterable[str], limit: int = 3) -> str:
     close = difflib.get_close_matches(wrong[:LONGEST_VALUE].casefold(), folded, n=limit, cutoff=0.5)
     if close:
         return "did you mean " + " or ".join(folded[name] for name in close) + "?"
-    first = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-    return f"allowed: {first}"
+    first = names if len(names) <= 16 else [*names[:12], "..."]
+    return f"allowed: {', '.join(first)}"

@@ -154,7 +154,7 @@ def new_file(path: str | os.PathLike[str], overwrite: bool, advice: str) -> Path
     """``path``, checked to be free unless it may be overwritten. Raises InvalidInput, ending with ``advice``."""
     target = Path(path)
     if "\0" in str(target):
-        raise InvalidInput(f"file {str(target)[:200]!r}: no name for a file; {advice}")
+        raise InvalidInput(f"file {str(target)[:200]!r}: not a name for a file; {advice}")
     if os.path.lexists(target) and not overwrite:
-        raise InvalidInput(f"{target} exists and is left as it is; {advice}")
+        raise InvalidInput(f"{target} already exists and was not changed; {advice}")
     return target

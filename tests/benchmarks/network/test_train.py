@@ -13,6 +13,7 @@ import pytest
 from benchmarks.network import heldout, layers, sample, times, train
 from subbyte.device.arch import arch
 from subbyte.errors import InvalidInput
+from subbyte.families import family_of
 from subbyte.families.wgmma import batches, features, model
 from subbyte.families.wgmma.config import WgmmaConfig
 from subbyte.families.wgmma.family import WGMMA
@@ -171,10 +172,10 @@ def test_trees_learn_what_the_estimate_does_not_know_and_ship_as_they_are(record
     written = model.read(json.loads(model.FILE.read_text()))
     assert written.judged["kernels"] == 156
     rows = np.concatenate([one.rows for one in train.load([record])])
-    time_booster, refusal_booster = boosters[-2:]
-    np.testing.assert_allclose(
-        written.time.predict(rows), time_booster.predict(xgboost.DMatrix(rows)), rtol=1e-4, atol=1e-5
-    )
+    *forests, refusal_booster = boosters[-1 - train.FORESTS :]
+    said = [one.predict(xgboost.DMatrix(rows)) for one in forests]
+    assert not np.array_equal(said[0], said[1])  # of another seed
+    np.testing.assert_allclose(written.time.predict(rows), np.mean(said, axis=0), rtol=1e-4, atol=1e-5)
     margin = refusal_booster.predict(xgboost.DMatrix(rows), output_margin=True)
     np.testing.assert_allclose(written.refused.predict(rows), margin, rtol=1e-4, atol=1e-4)
     target = train.wanted(train.load([record]))[1]
@@ -183,7 +184,7 @@ def test_trees_learn_what_the_estimate_does_not_know_and_ship_as_they_are(record
 
 
 def test_texts_of_what_compile_takes_are_measured_in_their_order(tmp_path, monkeypatch, capsys):
-    out, spec = tmp_path / "texts.jsonl.xz", "n8h7w7c32k64r3s3p1"
+    out, spec = tmp_path / "texts.jsonl.xz", "n16h7w7c32k64r3s3p1"
     assert sample.main([str(out), "--layers", spec, "--most", "2"]) == 0
     lines = times.lines_of(out)
     assert [one["cell"] for one in lines] == [spec, spec]
@@ -213,6 +214,11 @@ def test_texts_of_what_compile_takes_are_measured_in_their_order(tmp_path, monke
     asked = ["--layers", spec, "--taken", "--searched", str(tmp_path), "--rounds", "2"]
     assert sample.main([str(out), *asked]) == 0
     assert [one["config"] for one in times.lines_of(out)] == 2 * [lines[0]["config"], lines[1]["config"]]
+    beside = tmp_path / "beside.jsonl.xz"
+    of_both = ["--layers", spec, "--most", "1", "--drawn", "1", "--families", "image", "wgmma"]
+    assert sample.main([str(beside), *of_both]) == 0
+    kinds = [family_of(times.plan_of(one).config).name for one in times.lines_of(beside)]
+    assert kinds == ["image", "image", "wgmma", "wgmma"]
     monkeypatch.setattr(sample, "top_of", lambda logs, layer: [])
     assert sample.main([str(out), *asked]) == 2
     (tmp_path / "bad.xz").write_bytes(b"not xz")

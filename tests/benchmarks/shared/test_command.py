@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.shared.command import first_line, module_of, program
+from benchmarks.shared.command import first_sentence, module_of, program
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 
@@ -41,7 +41,7 @@ def parts_of(folder):
         (
             ["network", "tunes"],
             (
-                "'tunes' is no part of benchmarks/network: tune, collect, estimate, chains, first, heldout, parts, "
+                "'tunes' is not a part of benchmarks/network: tune, collect, estimate, chains, first, heldout, parts, "
                 "sample, times, taken, train, tries; did you mean tune?"
             ),
         ),
@@ -69,8 +69,9 @@ def test_help_names_every_part_and_what_it_is_for(folder, tmp_path):
     command = [sys.executable, str(BENCHMARKS / folder), "--help"]  # as a program: it must find its modules
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
+    assert max(map(len, done.stdout.splitlines()[4:])) <= 80
     assert len(parts_of(folder)) >= 4
     for part in parts_of(folder):
-        assert f"  {part:14} {first_line(folder, part)}\n" in done.stdout
-        assert len(first_line(folder, part)) > 20
+        assert f"  {part:16} {first_sentence(folder, part)}" in " ".join(done.stdout.split("\n" + " " * 19))
+        assert len(first_sentence(folder, part)) > 20
         assert callable(import_module(f"benchmarks.{folder}.{module_of(part)}").main)

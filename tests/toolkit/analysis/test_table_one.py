@@ -53,7 +53,7 @@ def test_what_does_not_belong_together_is_refused(finals, folder):
     with pytest.raises(InvalidInput, match="no stage"):
         table_one({})
     (folder / "tuned" / "stage3-finals.json").write_text(json.dumps({**finals(), "stage": 3, "trials": 100}))
-    with pytest.raises(InvalidInput, match="unlike ways"):
+    with pytest.raises(InvalidInput, match="different ways"):
         read_table_one(folder)
     (folder / "hwnc" / "stage2-s8.json").write_text("{}")
     with pytest.raises(BrokenRecord, match="damaged"):

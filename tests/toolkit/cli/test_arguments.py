@@ -5,6 +5,7 @@ import json
 import pytest
 
 from subbyte.cli import arguments
+from subbyte.cli.parser import Parser
 from subbyte.errors import InvalidInput
 from subbyte.families.mma.config import MmaConfig
 from subbyte.workload import ConvWorkload, workload
@@ -12,7 +13,7 @@ from subbyte.workload import ConvWorkload, workload
 
 @pytest.fixture
 def parser():
-    made = arguments.Parser(prog="subbyte build")
+    made = Parser(prog="subbyte build")
     arguments.add_json_argument(made)
     arguments.add_workload_argument(made)
     arguments.add_arch_argument(made)
@@ -67,7 +68,7 @@ def test_the_message_about_a_workload_arrives_whole(parser):
 
 
 def test_a_default_workload_is_a_workload():
-    parser = arguments.Parser(prog="subbyte explain")
+    parser = Parser(prog="subbyte explain")
     arguments.add_workload_argument(parser, default="resnet50.stage2@8")
     assert isinstance(parser.parse_args([]).workload, ConvWorkload)
 
@@ -82,3 +83,15 @@ def test_emit_prints_text_or_one_versioned_object(parser, capsys):
     assert capsys.readouterr().out == "text\n"
     arguments.emit("build", {"a": [1]}, parse(parser, "resnet50.stage2", "--json"), "text")
     assert json.loads(capsys.readouterr().out) == {"schema": 1, "command": "build", "a": [1]}
+
+
+def test_a_description_is_wrapped_and_an_example_is_not(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    example = "  subbyte explain tiling resnet50.stage2@8 --set warp_col_tiles=2 --block 3,1"
+    words = "words " * 20
+    made = Parser(prog="subbyte", description=f"{words}\n  name: {words}", epilog=f"example:\n{example}")
+    lines = made.format_help().splitlines()
+    assert example in lines
+    assert all(len(line) <= 60 for line in lines if line != example)
+    assert "  name: words" in made.format_help()
+    assert "\n    words" in made.format_help(), "a named line has a hanging indent"

@@ -160,7 +160,7 @@ def test_a_space_tells_configurations_by_every_field(kind: str) -> None:
 
 def test_a_field_that_a_space_holds_is_none_of_its_indices() -> None:
     config = config_from_key("bits-tr2-oc64-co4-rp4-pr1")
-    with pytest.raises(InvalidInput, match="row_parts=4: held at 1 in this space"):
+    with pytest.raises(InvalidInput, match="row_parts=4: fixed at 1 in this space"):
         space("resnet50.stage2@8:w1a1", kind="bits").index(config)
     parts = space("resnet50.stage2@8:w1a1", kind="bits", row_parts=4)
     assert parts.config(parts.index(config)) == config
@@ -186,7 +186,7 @@ def test_bit_planes_are_taken_in_any_layout() -> None:
     np.testing.assert_array_equal(kernel.run(x, pack_planes(w, types.weights, "fsb"), rule, device="emulator"), wanted)
     with pytest.raises(InvalidInput, match="x has bit planes of uint2: this layer takes bipolar1"):
         kernel.run(pack_planes(x + 1, Operand(2, UNSIGNED), "nb8"), w, rule, device="emulator")
-    with pytest.raises(InvalidInput, match="say precision=, such as w1a2"):
+    with pytest.raises(InvalidInput, match="pass precision=, such as w1a2"):
         subbyte.conv2d(x, w, rule, pad=1, device="emulator")
 
 

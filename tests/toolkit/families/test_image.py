@@ -16,6 +16,7 @@ from subbyte.families.image.config import ImageConfig
 from subbyte.families.image.family import IMAGE
 from subbyte.families.image.plan import ImagePlan
 from subbyte.families.image.space import KIND
+from subbyte.families.wgmma.model import CLOCK_MHZ
 from subbyte.kernel.build import make_plan
 from subbyte.kernel.choose import best_known
 
@@ -69,13 +70,24 @@ def test_refusals_give_one_reason(spec, key, reason):
         make_plan(subbyte.workload(spec), config_from_key(key), "sm_90a", None, None, "fixed")
 
 
-def test_its_estimate_counts_only_up_to_as_many_blocks_as_it_was_compared_with(monkeypatch):
-    monkeypatch.setattr(family, "WGMMA", SimpleNamespace(candidates=lambda *_: ["one"]))
-    monkeypatch.setattr(family, "microseconds", lambda *_: 1e6)  # anything is expected to be faster
+def test_kernels_of_one_image_lead_where_they_are_expected_to_be_faster(monkeypatch):
+    few, many = subbyte.workload("n1h48w11c40k672r4s4p2u2"), subbyte.workload("n2h128w128c64k512r2s2p0")
+    first = [next(iter(IMAGE.candidates(one, SM_90A))) for one in (few, many)]
+    estimates = [IMAGE.estimate(IMAGE.plan(*one, SM_90A)) for one in zip((few, many), first, strict=True)]
+    # measured: images-drawn-second-h200-2026-11-27.json, images-larger-h200-2026-11-27.json
+    for estimate, time in zip(estimates, (2.72, 65.1), strict=True):
+        assert 0.75 < estimate / CLOCK_MHZ / time < 1.35
+    other = SimpleNamespace(candidates=lambda *_: ["one"], plan=lambda *_: None, estimate=lambda _: estimates[1] + 1)
+    monkeypatch.setattr(family, "WGMMA", other)
+    for time, leads in (
+        (estimates[1] / CLOCK_MHZ / 0.93, True),
+        (estimates[1] / CLOCK_MHZ / 0.95, False),
+        (None, True),
+    ):
+        monkeypatch.setattr(family, "microseconds", lambda *_, time=time: time)
+        family._leads.cache_clear()
+        assert IMAGE.leads(many, SM_90A) is leads
+    other.estimate = lambda _: estimates[1] - 1  # nothing is expected of the others: an estimate beside an estimate
     family._leads.cache_clear()
-    few, many = subbyte.workload("n2h64w64c64k64r2s2p0"), subbyte.workload("n2h128w128c64k512r2s2p0")
-    assert (IMAGE.leads(few, SM_90A), IMAGE.leads(many, SM_90A)) == (True, False)
-    monkeypatch.setattr(family, "microseconds", lambda *_: None)  # of a layer that no other kernel can compute
-    family._leads.cache_clear()
-    assert IMAGE.leads(many, SM_90A)
+    assert not IMAGE.leads(many, SM_90A)
     family._leads.cache_clear()

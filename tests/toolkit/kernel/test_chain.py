@@ -47,7 +47,7 @@ def test_layers_that_do_not_fit_are_refused():
     kernels = [_kernel(w) for w in LAYERS]
     with pytest.raises(InvalidInput, match="layer 0 gives"):
         Chain(kernels[:1] * 2, weights[:1] * 2, requants[:1] * 2)
-    with pytest.raises(InvalidInput, match="one each"):
+    with pytest.raises(InvalidInput, match="expected the same number of each"):
         Chain(kernels, weights[:2], requants)
     with pytest.raises(InvalidInput, match="at least one layer"):
         Chain([], [], [])

@@ -20,13 +20,13 @@ from subbyte.workload import workload as workload_named
 
 
 def test_on_hopper_the_wgmma_family():
-    workload = ConvWorkload(3, 5, 5, 16, 8, 3, 3, 1)
+    workload = ConvWorkload(11, 5, 5, 16, 8, 3, 3, 1)
     kernel = subbyte.compile(workload)
     assert isinstance(kernel.config, WgmmaConfig)
     assert "estimate" in kernel.reason
     assert best_known(workload) == (kernel.config, kernel.reason)
     rng = np.random.default_rng(0)
-    x = rng.integers(-8, 8, (3, 5, 5, 16), np.int8)
+    x = rng.integers(-8, 8, (11, 5, 5, 16), np.int8)
     w = rng.integers(-8, 8, (8, 3, 3, 16), np.int8)
     requant = Requantization.random(workload, rng)
     out = kernel.run(x, w, requant, device="emulator")

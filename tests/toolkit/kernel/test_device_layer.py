@@ -118,8 +118,8 @@ def _misaligned(array):
         ),
         (lambda x: x[:1], r"x is int8 \[1, 4, 5, 40\]: must be"),
         (lambda x: np.zeros(7, np.int32), r"x is int32 \[7\]: must be"),
-        (lambda x: np.asfortranarray(x), "x is not C-contiguous: make it so first"),
-        (lambda x: _misaligned(np.zeros(1280, np.int32)), r"x begins at the address 0x.*4: must be a multiple of 16"),
+        (lambda x: np.asfortranarray(x), "x is not C-contiguous: make it contiguous first"),
+        (lambda x: _misaligned(np.zeros(1280, np.int32)), r"x starts at address 0x.*4: must be a multiple of 16"),
         (lambda x: [1, 2], "x is a list: must be an array"),
     ],
 )
@@ -151,7 +151,7 @@ def test_numpy_arrays_that_are_not_plain_are_refused(layer):
     for given, message in (
         ((x, kept), "out is read-only"),
         ((np.ma.masked_array(x),), "x is a masked array"),
-        ((words,), "x has elements of the other byte order"),
+        ((words,), "x has the wrong byte order"),
     ):
         with pytest.raises(InvalidInput, match=message):
             placed(*given)
@@ -269,8 +269,8 @@ def test_chains_of_another_kind_are_refused(saved, tmp_path):
     content = saved.read_bytes()
     for number, (before, after, message) in enumerate((
         (b'"schema": "1"', b'"schema": "2"', "schema 2, this version reads 1; save it again"),
-        (b"chain of subbyte", b"chain of another", "no chain of subbyte"),
-        (b'\\"overlap\\": false', b'\\"overlap\\":  true', "what it says of its layers was changed"),
+        (b"chain of subbyte", b"chain of another", "not a chain of subbyte"),
+        (b'\\"overlap\\": false', b'\\"overlap\\":  true', "its description of the layers was changed"),
     )):  # fmt: skip
         assert before in content
         path = tmp_path / f"{number}.safetensors"

@@ -183,7 +183,7 @@ def test_a_wrong_header_is_refused(name: str, right: str, wrong: str, tmp_path: 
 @pytest.mark.parametrize(
     ("spec", "output", "knobs", "words"),
     [
-        ("n8h3w4c64k64r3s3p1:w1a1", "bipolar1+keep", {}, "has a layer fused into it"),
+        ("n8h3w4c64k64r3s3p1:w1a1", "bipolar1+keep", {}, "has a fused layer"),
         ("n8h8w8c64k64r3s3p1:w1a8o1:bipolar.signed", None, {"whole_values": 1}, "build it with whole_values=0"),
     ],
 )

@@ -245,7 +245,7 @@ def test_what_cannot_be_pooled_is_said(make: object, error: type[Exception], say
 def test_a_chain_says_what_does_not_fit(chain: tuple[Chain, np.ndarray, np.ndarray]) -> None:
     made = chain[0]
     weights, requants, _ = (list(one) for one in zip(*made.operands, strict=True))
-    with pytest.raises(InvalidInput, match=r"layer 0 is .*nothing is before it"):
+    with pytest.raises(InvalidInput, match=r"layer 0 is .*no layer before it"):
         Chain([Pooling("max", 2)], [None], [None])
     with pytest.raises(InvalidInput, match="layer 1 pools: it has no weights"):
         Chain(made.kernels[:2], [weights[0], weights[0]], requants[:2])

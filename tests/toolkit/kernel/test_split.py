@@ -140,7 +140,7 @@ def test_what_one_launch_alone_can_do_says_so(tmp_path):
     one = parted()
     with pytest.raises(Unsupported, match=r"is 2 launches, and a C header starts one: export each of kernel\.parts"):
         one.export(tmp_path)
-    with pytest.raises(Unsupported, match="is 2 launches: trace them, or some of their blocks, apart"):
+    with pytest.raises(Unsupported, match="is 2 launches: trace them, or some of their blocks, separately"):
         one.trace()
     with pytest.raises(Unsupported, match=r"is 2 launches: edit the text of one of kernel\.parts"):
         rebuild(one, one.cuda)

@@ -224,7 +224,7 @@ def test_bundles_are_measured_in_turns_with_one_evaluator(fake, make_bundle, tmp
     assert [set(one) for one in results] == [{0, 1}, {0, 1}]
     assert headers[0]["protocol"]["repeats"] == 3
     other = Evaluator(device, Case(ConvWorkload(1, 4, 4, 32, 32, 1, 1)), QUICK)
-    with pytest.raises(InvalidInput, match="the evaluator of"):
+    with pytest.raises(InvalidInput, match="the evaluator for"):
         measure_bundle(folder, tmp_path / "c", evaluator=other)
 
 

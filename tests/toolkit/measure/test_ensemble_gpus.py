@@ -174,7 +174,7 @@ def test_devices_are_named_once_each(two_gpus):
     assert resolve_devices("emulator", "sm_90a") == ("emulator",)
     with pytest.raises(InvalidInput, match="names a GPU twice"):
         resolve_devices("cuda:1,cuda:1", "sm_90a")
-    with pytest.raises(InvalidInput, match="several are GPUs"):
+    with pytest.raises(InvalidInput, match="several devices must be GPUs"):
         resolve_devices("cuda:0,emulator", "sm_90a")
     with pytest.raises(MissingDependency, match="no GPU 2"):
         resolve_devices("cuda:0,cuda:2", "sm_90a")

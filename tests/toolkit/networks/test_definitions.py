@@ -66,9 +66,9 @@ def test_layers_that_do_not_fit_are_refused() -> None:
         _changed(found, 2, residual="stage4.1a")
     with pytest.raises(InvalidInput, match="do not fit"):
         _changed(found, 1, residual="stem", pool_order="before", workload=replace(found.layers[1].workload, k=32))
-    with pytest.raises(InvalidInput, match="two layers have one name"):
+    with pytest.raises(InvalidInput, match="two layers have the same name"):
         _changed(found, 1, name="stem")
-    with pytest.raises(InvalidInput, match="takes pixels"):
+    with pytest.raises(InvalidInput, match="must take pixels"):
         replace(found, layers=found.layers[-2:])
     with pytest.raises(InvalidInput, match="pool=57"):
         _changed(found, 0, pool=57)

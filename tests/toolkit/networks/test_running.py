@@ -62,7 +62,7 @@ def test_what_no_kernel_does_the_cpu_does() -> None:
     assert [layer.output for layer in record.layers] == ["uint2+keep", "int32", "int32"]
     assert "no kernel of it gives uint2+add16+pool3after" in record.layers[1].cpu
     assert "the CPU does what follows the sums of odd" in record.text()
-    with pytest.raises(Unsupported, match="the CPU does a part of 1 of its 3 layers; odd: "):
+    with pytest.raises(Unsupported, match="the CPU computes part of 1 of its 3 layers; odd: "):
         compiled.time()
 
 

@@ -149,7 +149,7 @@ def test_requantization_fills_the_range_of_its_output(output, relu, seed):
     wl = ConvWorkload(1, 4, 4, 64, 3, 3, 3, 1, precision=Precision(Operand(3), Operand(2, "unsigned"), output))
     rng = np.random.default_rng(seed)
     if not output.contiguous:
-        with pytest.raises(InvalidInput, match="expected a type of all integers in a row"):
+        with pytest.raises(InvalidInput, match="expected a type of consecutive integers"):
             Requantization.random(wl, rng)
         return
     requant = Requantization.random(wl, rng, relu=relu)

@@ -61,7 +61,7 @@ def test_a_large_space_is_not_listed():
         (("k", {"a": [1, 1]}), "must be distinct"),
         (("k", {"a": [float("nan")]}), "finite number"),
         (("k", {"a": [1]}, [3]), "list of functions"),
-        (("k", {"a": [1]}, lambda p: False), "refuse all 1 configurations"),
+        (("k", {"a": [1]}, lambda p: False), "reject all 1 configurations"),
         (("k", {"a": [1]}, lambda p: p["b"]), "constraint 1 raised KeyError"),
         (("k", {"a": [1]}, lambda p: sys.exit(1)), "constraint 1 raised SystemExit: 1"),
     ],

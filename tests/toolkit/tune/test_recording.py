@@ -195,7 +195,7 @@ def test_shared_results_are_found_across_files(tmp_path):
 
 def test_results_of_unlike_gpus_make_no_landscape(tmp_path):
     one, two = (_file(tmp_path / name, [], name=name, uuid=name) for name in ("H200", "H100"))
-    with pytest.raises(InvalidInput, match="unlike GPUs"):
+    with pytest.raises(InvalidInput, match="different GPUs"):
         to_landscape(one, two)
     other = _file(tmp_path / "b", [], name="H200", uuid="b")
     other.write_text(other.read_text().replace('"kind": "paper"', '"kind": "extended"'))

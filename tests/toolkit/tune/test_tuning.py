@@ -106,7 +106,7 @@ def test_odd_requests_are_refused(recorded):
         tune("resnet50.stage2@8", "reply")
     with pytest.raises(InvalidInput, match="did you mean random"):
         tune("resnet50.stage2@8", "fake", strategy="randm")
-    with pytest.raises(InvalidInput, match="goes with the runner replay"):
+    with pytest.raises(InvalidInput, match="needs the runner replay"):
         tune(recorded.workload, "fake", landscape=recorded)
     with pytest.raises(InvalidInput, match="tune exactly that workload"):
         tune("resnet50.stage2@8", "replay", landscape=recorded)

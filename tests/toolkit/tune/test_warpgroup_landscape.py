@@ -61,7 +61,7 @@ def test_1x1_kernels_and_other_architectures_have_none():
         space("resnet50.stage2.reduce1x1@8", kind=SMALL)
     with pytest.raises(InvalidInput, match="cannot be fixed"):
         space(LAYER, kind=SMALL, stages=4)
-    with pytest.raises(Unsupported, match=r"wgmma-small space .* holds nothing that can be built"):
+    with pytest.raises(Unsupported, match=r"wgmma-small space .* has no configuration that can be built"):
         tune(LAYER, FakeRunner(), kind=SMALL, arch="sm_80")
 
 

@@ -74,9 +74,9 @@ def test_texts():
         (lambda: gemm(1, 1, 10**9), "matrix product k=1000000000"),
         (lambda: gemm(1, 1.5, 1), "n=1.5"),
         (lambda: gemm(1, 1, 1, "w1"), "operand types 'w1'"),
-        (lambda: MatmulWorkload(64, 1, 1, 3, 3, 1, 1), "no matrix product; make one with subbyte.gemm"),
-        (lambda: MatmulWorkload(8, 3, 3, 3, 3, 3, 3), "no matrix product"),
-        (lambda: replace(gemm(64, 3, 3), pad=1), "no matrix product"),
+        (lambda: MatmulWorkload(64, 1, 1, 3, 3, 1, 1), "not a matrix product; make one with subbyte.gemm"),
+        (lambda: MatmulWorkload(8, 3, 3, 3, 3, 3, 3), "not a matrix product"),
+        (lambda: replace(gemm(64, 3, 3), pad=1), "not a matrix product"),
     ],
 )
 def test_refused_products(make, words):

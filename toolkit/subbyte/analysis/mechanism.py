@@ -71,7 +71,7 @@ def mechanism(data: Mapping[str, Any]) -> Mechanism:
         if data["format"] != FORMAT or data["schema"] != 1:
             raise BrokenRecord(f"not counts of memory traffic (format {data['format']!r})")
     except (KeyError, TypeError) as error:
-        raise BrokenRecord(f"the counts of memory traffic are damaged: {error!r} is missing or odd") from None
+        raise BrokenRecord(f"the counts of memory traffic are damaged: {error!r} is missing or invalid") from None
     made: Mechanism = typed(data, Mechanism, "the counts of memory traffic are damaged")
     return made
 

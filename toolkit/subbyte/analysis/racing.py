@@ -122,7 +122,7 @@ def find_landscapes(workloads: Entrant | Iterable[Entrant]) -> tuple[list[Landsc
         raise InvalidInput("no landscape to race on: " + ("; ".join(skipped) or "name at least one"))
     repeated = {one.name for one in found if [other.name for other in found].count(one.name) > 1}
     if repeated:
-        raise InvalidInput(f"{', '.join(sorted(repeated))}: two landscapes of this name; each may run once")
+        raise InvalidInput(f"{', '.join(sorted(repeated))}: two landscapes have this name; name each once")
     return found, skipped
 
 

@@ -305,7 +305,7 @@ class Race(InfoRecord):
         )  # fmt: skip
         names = {facts.name for facts in made.landscapes}
         if len(names) < len(made.landscapes) or len(set(made.participants)) < len(made.participants):
-            raise BrokenRecord(f"{path}: a landscape or a participant stands there twice; the file is damaged")
+            raise BrokenRecord(f"{path}: a landscape or a participant occurs twice; the file is damaged")
         for run in made.runs:
             if run.landscape not in names or len(run.best_microseconds) != made.trials:
                 raise BrokenRecord(f"{path}: run of {run.participant}, seed {run.seed}, does not fit the race")

@@ -143,7 +143,7 @@ def retuned(finals: Mapping[str, Any], order: Sequence[str] = TECHNIQUES, seed: 
     except InvalidInput:
         raise
     except (KeyError, TypeError, ValueError) as error:
-        raise BrokenRecord(f"the finals of tuned searches are damaged: {error!r} is missing or odd") from None
+        raise BrokenRecord(f"the finals of tuned searches are damaged: {error!r} is missing or invalid") from None
 
 
 def read_retuned(path: str | os.PathLike[str], order: Sequence[str] = TECHNIQUES) -> Retuned:

@@ -122,7 +122,7 @@ def table_one(retuned: Mapping[int, Retuned], hwnc: Hwnc | None = None) -> Table
         raise InvalidInput("no stage was searched; run `python benchmarks/paper retuned`")
     ways = {(one.device, one.strategy, one.trials) for one in retuned.values()}
     if len(ways) > 1:
-        raise InvalidInput(f"the stages were searched in unlike ways: {sorted(ways)}")
+        raise InvalidInput(f"the stages were searched in different ways: {sorted(ways)}")
     ((device, strategy, trials),) = ways
     baseline = hwnc or {}
     rows = [_row(stage, one, baseline) for stage, one in sorted(retuned.items())]
@@ -171,4 +171,4 @@ def _hwnc(path: Path) -> tuple[float, int]:
             raise BrokenRecord(f"{path}: not the finals of TVM's schedule (format {data['format']!r})")
         return min(float(entry["microseconds"]) for entry in data["entries"]), int(data["trials"])
     except (KeyError, TypeError, ValueError) as error:
-        raise BrokenRecord(f"{path}: damaged ({error!r} is missing or odd)") from None
+        raise BrokenRecord(f"{path}: damaged ({error!r} is missing or invalid)") from None

@@ -100,7 +100,7 @@ def unpacking(data: Mapping[str, Any], seed: int = 0) -> UnpackingControl:
     except InvalidInput:
         raise
     except (KeyError, TypeError, ValueError) as error:
-        raise BrokenRecord(f"the control of unpacking is damaged: {error!r} is missing or odd") from None
+        raise BrokenRecord(f"the control of unpacking is damaged: {error!r} is missing or invalid") from None
 
     def gain(slow: str, fast: str) -> npt.NDArray[np.float64]:
         return np.asarray(logs[slow] - logs[fast])

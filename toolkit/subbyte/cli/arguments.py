@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from subbyte.errors import InvalidInput, SubbyteError
 from subbyte.numerals import natural
@@ -20,31 +19,6 @@ if TYPE_CHECKING:
 SCHEMA = 1
 """Version of the objects that ``--json`` prints."""
 MOST_SEED = 2**32 - 1
-
-
-class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Keeps line breaks, and leaves room for the longest command name, which argparse misjudges by its indentation."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=30)
-        self._action_max_length = 13
-
-
-class Parser(argparse.ArgumentParser):
-    """An argument parser that keeps line breaks in its help, rejects abbreviated flags and raises InvalidInput."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        kwargs.setdefault("formatter_class", _HelpFormatter)
-        kwargs.setdefault("allow_abbrev", False)
-        super().__init__(*args, **kwargs)
-
-    def error(self, message: str) -> NoReturn:
-        """Raise InvalidInput, which the command line prints as one message."""
-        raise InvalidInput(f"{message}; see `{self.prog} --help`")
-
-    def _print_message(self, message: str, file: Any = None) -> None:
-        """Print help and version like all other output; argparse would silently ignore write errors."""
-        (say if file is sys.stderr else put)(message, end="")
 
 
 def command_parser(subparsers: Any, name: str, description: str, example: str) -> argparse.ArgumentParser:
@@ -65,7 +39,7 @@ def add_workload_argument(parser: argparse.ArgumentParser, default: str | None =
     """``WORKLOAD``: args.workload is a ConvWorkload. It is optional if there is a default."""
     text = (
         "a layer with its batch (resnet50.stage2@8), a spec (n8h56w56c64k64r3s3p1) or a matrix product "
-        "(gemm64x1024x1024); append :w1a2 for the bits of weights and activations where they are not int4"
+        "(gemm64x1024x1024); append :w1a2 for weights of 1 bit and activations of 2 instead of int4"
     )
     if default is None:
         parser.add_argument("workload", metavar="WORKLOAD", type=_workload, help=text)
@@ -78,7 +52,7 @@ def add_workloads_argument(parser: argparse.ArgumentParser, nargs: str = "+") ->
     """``WORKLOAD...``: args.workloads is a list of texts for :func:`subbyte.workloads`; networks are allowed."""
     text = (
         "a layer (resnet50.stage2@8), a network (resnet50@8), a spec (n8h56w56c64k64r3s3p1) or a matrix product "
-        "(gemm64x1024x1024); batch 8 without @; append :w1a2 for the bits of weights and activations"
+        "(gemm64x1024x1024); batch 8 without @; append :w1a2 for weights of 1 bit and activations of 2 instead of int4"
     )
     parser.add_argument("workloads", metavar="WORKLOAD", nargs=nargs, help=text)
 
@@ -86,9 +60,9 @@ def add_workloads_argument(parser: argparse.ArgumentParser, nargs: str = "+") ->
 def add_sparsity_argument(parser: argparse.ArgumentParser) -> None:
     """``--sparsity``, which :func:`take_sparsity` applies to the workloads."""
     text = (
-        "zeros of the weights: 2:4 = at most two of four neighbouring input channels are nonzero; blocks:0.25 = a "
-        "quarter of the blocks of 64 filters x 32 channels of a tap are nonzero; condense = zeros anywhere in both "
-        "operands, found by the kernel; default dense"
+        "pattern of zeros in the weights: 2:4 (at most two of every four neighbouring input channels are nonzero), "
+        "blocks:0.25 (a quarter of the blocks of 64 filters x 32 channels of a tap are nonzero) or condense (zeros "
+        "anywhere in both operands, found by the kernel); default dense"
     )
     parser.add_argument("--sparsity", metavar="KIND", type=_sparsity, default="dense", help=text)
 
@@ -117,19 +91,21 @@ def add_arch_argument(parser: argparse.ArgumentParser, default: str | None = "sm
     parser.add_argument("--arch", metavar="ARCH", type=_arch, default=default, help=text)
 
 
-def add_config_arguments(parser: argparse.ArgumentParser, family: str = "", chosen: str = "") -> None:
+def add_config_arguments(
+    parser: argparse.ArgumentParser, family: str = "", chosen: str = "", named: Iterable[str] = ()
+) -> None:
     """``--set knob=value``, repeatable, and ``--family`` with its default (empty: the usual one): read them with
     :func:`configuration`. ``auto`` may also be given explicitly. ``chosen`` describes how the command chooses by
-    default: args.family is None then."""
-    from subbyte.families.registry import families, family_names, usual
+    default: args.family is None then. ``named`` are the families that the help lists, if not all."""
+    from subbyte.families.registry import family_names, usual
 
     family = family or usual().name
-    text = "a knob or switch of the configuration, such as chunk=2 or layout=nhwc; several may follow"
+    text = "set a knob or switch of the configuration: chunk=2, layout=nhwc; several may follow"
     parser.add_argument("--set", metavar="KNOB=VALUE", dest="settings", action="append", default=[], help=text)
-    names = " or ".join(f"{one.name} ({one.title})" for one in families().values())
-    text = f"{names}; default {chosen or family}"
+    *others, last = named or family_names()
+    text = f"family of kernels: {', '.join(others)}{' or ' if others else ''}{last}; default {chosen or family}"
     if family == "auto":
-        text += ": the one measured or estimated faster, with --set the one that has the knobs"
+        text += ": the one that has the knobs of --set, else the one that is faster, measured or estimated"
     allowed = ("auto", *family_names()) if chosen or family == "auto" else family_names()
     parser.add_argument("--family", metavar="FAMILY", type=_family(allowed), default=None if chosen else family,
                         help=text)  # fmt: skip
@@ -146,7 +122,7 @@ def asked_settings(args: argparse.Namespace) -> dict[str, str]:
             raise InvalidInput(f"--set {setting}: expected knob=value, such as --set chunk=2")
         name = knob.strip().lower().replace("-", "_")
         if name in known:
-            raise InvalidInput(f"--set {setting}: {name} is set twice; leave out one of them")
+            raise InvalidInput(f"--set {setting}: {name} is set twice; set it once")
         known.add(name)
         values[knob.strip()] = value.strip()
     return values
@@ -171,7 +147,7 @@ def asked_family(args: argparse.Namespace) -> str:
     owners = {family: knob for knob in settings if (family := _owner(args, knob)) is not None}
     if len(owners) > 1:
         each = ", ".join(f"{knob} is a knob of the {family} family" for family, knob in owners.items())
-        raise InvalidInput(f"--set: {each}; take knobs of one family")
+        raise InvalidInput(f"--set: {each}; set knobs of one family only")
     return next(iter(owners), None) or _computing(args, set(today))
 
 

@@ -49,16 +49,16 @@ DENSITIES = Experiment(
 EXPERIMENTS = {
     "atoms": Experiment(
         "subbyte.measure.atoms.report", "PeaksShape",
-        "the measured peaks of this GPU: single matrix instructions, copies, launches; `atoms wgmma.sp`: of those "
-        "with this text in their name",
+        "the measured peaks of this GPU: single matrix instructions, copies, launches; `atoms wgmma.sp` takes only "
+        "those with this text in their name",
     ),
     "strides": Experiment(
         "subbyte.measure.latency.report", "StridesShape",
-        "cycles of a tile's load and store by the distance of its rows, and of one-bit products",
+        "cycles to load and store a tile, by the stride between its rows, and cycles of one-bit products",
     ),
     "planes": Experiment(
         "subbyte.measure.plane_scaling", "PlanesShape",
-        f"a layer (default {PLANES_LAYER}) in 15 precisions: time by pairs of bit planes",
+        f"the time of a layer (default {PLANES_LAYER}) in 15 precisions, by the number of pairs of bit planes",
     ),
 }  # fmt: skip
 
@@ -71,9 +71,9 @@ def add_parser(subparsers: Any) -> None:
     parser = command_parser(
         subparsers,
         "bench",
-        "Time this toolkit's kernels and cuDNN (float16, bfloat16, float8, int8) side by side; needs PyTorch.\n"
-        + "".join(f"With the word `{word}`: {one.about}.\n" for word, one in EXPERIMENTS.items())
-        + "With --from: a record of any of these, printed again; needs no GPU.",
+        "Time this toolkit's kernels side by side with cuDNN's (float16, bfloat16, float8, int8); needs PyTorch.\n"
+        "With --from, print a record again; needs no GPU. Other measurements, by a word in place of WORKLOAD:\n"
+        + "".join(f"  {word}: {one.about}\n" for word, one in EXPERIMENTS.items()),
         "subbyte bench resnet50.stage2@8\n  subbyte bench atoms --out atoms.json\n  subbyte bench --from atoms.json\n"
         "  subbyte bench strides\n  subbyte bench planes resnet50.stage4@64\n"
         "  subbyte bench gemm4096 --sparsity condense --densities 0.3,0.1,0.05,0.02",
@@ -81,12 +81,14 @@ def add_parser(subparsers: Any) -> None:
     add_workloads_argument(parser, nargs="*")
     add_sparsity_argument(parser)
     parser.add_argument("--densities", metavar="D,D,...", type=densities,
-                        help="with --sparsity condense: shares of both operands' values that are not 0")  # fmt: skip
-    text = "measure the kernels of this bundle instead of building any; may be repeated, replaces WORKLOAD"
+                        help="with --sparsity condense: shares of nonzero values in both operands")  # fmt: skip
+    text = "measure the kernels of this bundle instead of building WORKLOAD; may be repeated"
     parser.add_argument("--bundle", action="append", default=[], metavar="DIR", help=text)
     parser.add_argument("--device", type=natural_number, default=0, metavar="N", help="GPU number (default 0)")
     parser.add_argument("--out", metavar="FILE", help="also write the record, with every sample, to this JSON file")
-    parser.add_argument("--from", metavar="FILE", dest="record", type=Path, help="print this record; measures nothing")
+    parser.add_argument(
+        "--from", metavar="FILE", dest="record", type=Path, help="print this record; nothing is measured"
+    )
     parser.add_argument("--plan-seconds", type=seconds, default=40.0, metavar="S",
                         help="time limit for the plans of one cuDNN graph (default 40)")  # fmt: skip
     parser.add_argument("--no-graph-api", action="store_true", help="measure cuDNN only through PyTorch")

@@ -33,7 +33,7 @@ FORMS = ("tir", "cuda", "ptx", "sass", "cubin")
 
 
 OUTPUT_HELP = (
-    "the workload's output type (int4), or int32: the raw sums; kernels on bit planes also pool and add: "
+    "int32 for the raw sums (default: the workload's output type, int4); kernels on bit planes can also pool and add: "
     "bipolar1+pool2, bipolar1+add64+keep"
 )
 
@@ -43,32 +43,32 @@ def add_parser(subparsers: Any) -> None:
     parser = command_parser(
         subparsers,
         "build",
-        "Build a kernel; print its text or write it to a file.",
+        "Build a kernel; print its text, or write it to a file. Needs no GPU.",
         "subbyte build resnet50.stage2@8 --arch sm_80 --set chunk=2 layout=nhwc --emit cuda",
     )
     add_workload_argument(parser)
     add_arch_argument(parser)
     add_sparsity_argument(parser)
     add_config_arguments(parser, "auto")
-    text = "with --sparsity condense: share of both operands that is not 0; a faster dense kernel is preferred"
+    text = "with --sparsity condense: share of nonzero values in both operands; if a dense kernel is faster, it is used"
     parser.add_argument("--density", metavar="D", type=density, help=text)
     add_choice_arguments(parser)
     parser.add_argument("--emit", choices=FORMS, help="what to print (default: a summary); cubin needs -o")
     parser.add_argument("--output", metavar="TYPE", help=OUTPUT_HELP)
     parser.add_argument("-o", "--out", metavar="FILE", type=Path, help="write to FILE instead of stdout")
-    parser.add_argument("--export", metavar="DIR", type=Path, help="also write cubin, launch data and a C header there")
+    parser.add_argument(
+        "--export", metavar="DIR", type=Path, help="also write the cubin, launch data and a C header to DIR"
+    )
 
 
 def add_choice_arguments(parser: argparse.ArgumentParser) -> None:
     """``--tries``, ``--store`` and ``--gpu``: which kernel is chosen without ``--set``."""
-    text = (
-        "build, verify and time the N most promising kernels on this GPU, use the fastest and remember it (such as 16)"
-    )
+    text = "build, verify and time the N (such as 16) most promising kernels on this GPU, use and remember the fastest"
     parser.add_argument("--tries", metavar="N", type=natural_number, default=0, help=text)
-    text = "your own records (default: the usual store; off: none); see `subbyte records --help`"
+    text = "store with your own records, or off for none (default: the usual one); see `subbyte records --help`"
     parser.add_argument("--store", metavar="FILE", help=text)
     parser.add_argument(
-        "--gpu", metavar="NAME", help="use your records of the GPU with this name, not of this machine's"
+        "--gpu", metavar="NAME", help="use your records of the GPU with this name instead of this machine's GPU"
     )
 
 

@@ -39,7 +39,7 @@ def add_parser(subparsers: Any) -> None:
     command_parser(
         subparsers,
         "doctor",
-        "What this machine can do: GPU, driver, compilers, native or emulated instructions, recorded landscapes.",
+        "Report what this machine can do: GPU, driver, compilers, native or emulated instructions, landscapes.",
         "subbyte doctor",
     )
 

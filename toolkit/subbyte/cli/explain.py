@@ -48,7 +48,7 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "explain",
         help=f"a technique as numbers: {', '.join([*known, *_GENERAL])}",
-        description="A technique as numbers and a picture in plain text.",
+        description="Show a technique as numbers and a picture in plain text.",
         epilog="example:\n  subbyte explain duplicates resnet50.stage2@8 --tile 1x4",
     )
     parsers = parser.add_subparsers(dest="topic", metavar="TOPIC", title="topics", required=True)
@@ -82,8 +82,8 @@ def _add_topic(parsers: Any, name: str, found: Mapping[str, Topic[Any]]) -> None
         parser.add_argument(
             f"--{option.name}", metavar=option.metavar, type=_READ[option.kind], help=option.meaning + alone
         )
-    first_of = f"the first that computes WORKLOAD of {', '.join(found)}" if len(found) > 1 else family
-    add_config_arguments(parser, family, first_of if first.of != "any" else "")
+    first_of = "the first of these that computes WORKLOAD" if len(found) > 1 else family
+    add_config_arguments(parser, family, first_of if first.of != "any" else "", found)
     if first.of != "any":
         add_arch_argument(parser)
 
@@ -165,9 +165,13 @@ def _add_duplicates(parsers: Any) -> None:
     )
     add_workload_argument(parser, DEFAULT_WORKLOAD)
     parser.add_argument("--tile", metavar="HxW", default="1x4", help="output pixels of the tile (default 1x4)")
-    parser.add_argument("--at", metavar="P,Q", help="output pixel of the tile's first pixel: flags padding")
     parser.add_argument(
-        "--warp", metavar="I/N", help="only warp I of N that share the tile, each with consecutive pixels"
+        "--at", metavar="P,Q", help="place the tile's first pixel at this output pixel, and mark the padding"
+    )
+    parser.add_argument(
+        "--warp",
+        metavar="I/N",
+        help="show only warp I (from 0) of N warps that share the tile, each with consecutive pixels",
     )
 
 
@@ -183,7 +187,7 @@ def _add_fragments(parsers: Any) -> None:
         metavar="NAME",
         default="m16n8k32.s8",
         help="m8n8k32.s4, m16n8k32.s4, m16n8k64.s4, m16n8k32.s8 (default), m8n8k128.b1, m16n8k256.b1; "
-        "of a warpgroup wgmma.m64nNk32.s8 or wgmma.m64nNk256.b1 with N from 8 to 256",
+        "for a warpgroup wgmma.m64nNk32.s8 or wgmma.m64nNk256.b1, with N from 8 to 256",
     )
 
 
@@ -191,11 +195,13 @@ def _add_speed(parsers: Any) -> None:
     parser = command_parser(
         parsers,
         "speed",
-        "The speed of light: floors of launching, moving and multiplying, and the best recorded times.",
+        "The speed of light: the least time for the launch, moving and multiplying, and the best recorded times.",
         "subbyte explain speed resnet50.stage2@8",
     )
     add_workload_argument(parser, DEFAULT_WORKLOAD)
-    parser.add_argument("--gpu", default="NVIDIA H200", help="GPU whose measured peaks are used (default NVIDIA H200)")
+    parser.add_argument(
+        "--gpu", default="NVIDIA H200", metavar="NAME", help="GPU whose measured peaks are used (default NVIDIA H200)"
+    )
 
 
 def _duplicates(args: argparse.Namespace) -> Said:
@@ -208,7 +214,7 @@ def _duplicates(args: argparse.Namespace) -> Said:
         warp, warps = natural(first), natural(count)
         if not slash or warp is None or not warps:
             raise InvalidInput(
-                f"--warp {shown(args.warp)}: expected a warp of several, such as 0/2 for the first of two"
+                f"--warp {shown(args.warp)}: expected warp I of N as I/N, such as 0/2 for the first of two"
             )
         if len(record.pixels) % warps:
             raise InvalidInput(f"--warp {args.warp}: {count} warps cannot share {len(record.pixels)} pixels evenly")

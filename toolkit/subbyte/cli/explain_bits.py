@@ -19,7 +19,7 @@ def _add_bits(commands: Any) -> None:
     parser = command_parser(
         commands,
         "bits",
-        "One sum from its bits: products of planes, counts, corrections, and what the border costs.",
+        "How one sum is made from its bits: products of planes, counts, corrections, and what the border costs.",
         "subbyte explain bits resnet50.stage2@8:w1a2 --at 1,1",
     )
     add_workload_argument(parser, DEFAULT_WORKLOAD)
@@ -43,14 +43,14 @@ def _add_thresholds(commands: Any) -> None:
     parser = command_parser(
         commands,
         "thresholds",
-        "A batch normalization and rounding as integer thresholds of one output channel.",
+        "How batch normalization and rounding become integer thresholds, for one output channel.",
         "subbyte explain thresholds resnet50.stage2@8:w1a2 --gamma=-1 --step 0.5",
     )
     add_workload_argument(parser, DEFAULT_WORKLOAD)
     defaults = {"gamma": "1", "beta": "0", "mean": "that of random sums", "variance": "that of random sums",
                 "eps": "1e-5", "step": "1"}  # fmt: skip
     for name, default in defaults.items():
-        text = "of the values that are rounded to" if name == "step" else "of the normalization"
+        text = "between the values that results are rounded to" if name == "step" else "of the normalization"
         parser.add_argument(f"--{name}", metavar="X", help=f"{name} {text} (default {default})")
 
 
@@ -58,11 +58,11 @@ def _add_strides(commands: Any) -> None:
     parser = command_parser(
         commands,
         "strides",
-        "What loading a tile of 8 x 128 bits costs by the distance of its rows: banks, sectors, lines.",
+        "What it costs to load a tile of 8 x 128 bits, by the stride between its rows: banks, sectors, lines.",
         "subbyte explain strides --ldm 128,1024",
     )
     parser.add_argument(
-        "--ldm", metavar="N,N", default=None, help="bits of a row of the matrix (default 128 to 1024 in steps of 128)"
+        "--ldm", metavar="N,N", default=None, help="strides in bits (default 128 to 1024 in steps of 128)"
     )
 
 

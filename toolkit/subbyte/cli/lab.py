@@ -35,12 +35,16 @@ def add_parser(subparsers: Any) -> None:
     parser = command_parser(
         subparsers, "lab", "Open JupyterLab on the first notebook, or on the one named.", "subbyte lab 02 --no-browser"
     )
-    parser.add_argument("notebook", nargs="?", metavar="NOTEBOOK", help=f"name or number (default {FIRST})")
-    text = "restore this notebook as it was shipped, keep yours as a backup in the same folder, and open nothing"
+    parser.add_argument(
+        "notebook", nargs="?", metavar="NOTEBOOK", help=f"name or number of the notebook (default {FIRST})"
+    )
+    text = "restore this notebook as it was shipped, keep yours as a backup in the same folder, and do not open it"
     parser.add_argument("--reset", action="store_true", help=text)
-    parser.add_argument("--no-browser", action="store_true", help="print the address and open nothing")
-    parser.add_argument("--port", type=_port, help="port on this machine; default: the first free one from 8888")
-    text = "an option for JupyterLab, such as --jupyter=--debug; several may be given"
+    parser.add_argument("--no-browser", action="store_true", help="print the address, and do not open a browser")
+    parser.add_argument(
+        "--port", metavar="N", type=_port, help="port on this machine (default: the first free one from 8888)"
+    )
+    text = "an option for JupyterLab, such as --jupyter=--debug; may be repeated"
     parser.add_argument("--jupyter", action="append", default=[], metavar="OPTION", help=text)
 
 

@@ -37,17 +37,17 @@ def add_parser(subparsers: Any) -> None:
     """Add the arguments of ``subbyte landscape`` and of its parts."""
     parser = subparsers.add_parser(
         "landscape",
-        help="measure every configuration of a space once, read and exchange such files",
+        help="measure every configuration of a space once; read, export and import such files",
         description="Landscapes: every configuration of a space, measured once. They let searches run without a GPU.",
         epilog="example:\n  subbyte landscape record resnet50.stage2@8 -o stage2.json.gz",
     )
     parts = parser.add_subparsers(dest="part", metavar="PART", title="parts", required=True)
-    command_parser(parts, "list", "The landscapes that come with the package.", "subbyte landscape list")
+    command_parser(parts, "list", "List the landscapes that come with the package.", "subbyte landscape list")
     info = command_parser(
-        parts, "info", "Counts, best configuration and provenance of a landscape.",
+        parts, "info", "Show counts, best configuration and provenance of a landscape.",
         "subbyte landscape info resnet50.stage2@8",
     )  # fmt: skip
-    text = "a file, a shipped name or its workload; without it the shipped ones are listed"
+    text = "a file, or the name or workload of a shipped landscape; without it the shipped ones are listed"
     info.add_argument("landscape", metavar="LANDSCAPE", nargs="?", help=text)
     _add_export(parts)
     _add_import(parts)
@@ -66,29 +66,33 @@ def run(args: argparse.Namespace) -> int:
 
 def _add_export(parts: Any) -> None:
     parser = command_parser(
-        parts, "export", "A landscape as a CSV table (one line per configuration), Kernel Tuner cache or T4.",
+        parts, "export", "Write a landscape as a CSV table (one line per configuration), a Kernel Tuner cache or T4.",
         "subbyte landscape export resnet50.stage2@8 --format kernel-tuner -o stage2.json",
     )  # fmt: skip
-    parser.add_argument("landscape", metavar="LANDSCAPE", help="a file, a shipped name or its workload")
-    parser.add_argument("--format", metavar="FORMAT", default="csv", help="csv, kernel-tuner or t4; default csv")
-    parser.add_argument("-o", "--output", metavar="FILE", help="compressed when it ends in .gz (default: stdout)")
+    parser.add_argument("landscape", metavar="LANDSCAPE", help="a file, or the name or workload of a shipped landscape")
+    parser.add_argument("--format", metavar="FORMAT", default="csv", help="csv (default), kernel-tuner or t4")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="file to write, compressed if its name ends in .gz (default: stdout)"
+    )
 
 
 def _add_import(parts: Any) -> None:
     parser = command_parser(
-        parts, "import", "A landscape from a Kernel Tuner cache, a T4 file or a CSV table, of any kernel.",
+        parts, "import", "Make a landscape from a Kernel Tuner cache, a T4 file or a CSV table, of any kernel.",
         "subbyte landscape import cache.json.gz -o convolution.json.gz",
     )  # fmt: skip
-    parser.add_argument("file", metavar="FILE", help="what to read, compressed or not")
+    parser.add_argument("file", metavar="FILE", help="file to read, compressed or not")
     _add_output(parser)
     parser.add_argument(
-        "--format", metavar="FORMAT", default="auto", help="kernel-tuner, t4 or csv; default: by content"
+        "--format", metavar="FORMAT", default="auto", help="kernel-tuner, t4 or csv (default: recognized by content)"
     )
     parser.add_argument("--kernel", metavar="NAME", help="name of the kernel, if the file does not give it")
     parser.add_argument("--device", metavar="NAME", help="name of the GPU, if the file does not give it")
-    text = "time (as the file has it) or median of the samples but the first; default time"
+    text = "time (default: as given in the file), or median (of all samples but the first)"
     parser.add_argument("--statistic", metavar="NAME", default="time", help=text)
-    parser.add_argument("--like", metavar="LANDSCAPE", help="CSV: kernel, device and space are those of this landscape")
+    parser.add_argument(
+        "--like", metavar="LANDSCAPE", help="for CSV: take kernel, device and space from this landscape"
+    )
 
 
 def _add_record(parts: Any) -> None:
@@ -98,17 +102,17 @@ def _add_record(parts: Any) -> None:
         "subbyte landscape record resnet50.stage2@8 --space extended --device 0,1 -o stage2.json.gz",
     )  # fmt: skip
     add_workload_argument(parser)
-    parser.add_argument("--build-only", metavar="DIR", help="only build into DIR; measure it on another machine")
+    parser.add_argument("--build-only", metavar="DIR", help="only build, into DIR, to be measured on another machine")
     parser.add_argument("-o", "--output", metavar="FILE", help="landscape file, ending in .json.gz")
-    parser.add_argument("--space", metavar="KIND", help=f"{kind_list()}; default that of the layer")
-    text = "GPU numbers, comma-separated; kernels are measured on all of them at the same time (default 0)"
+    parser.add_argument("--space", metavar="KIND", help=f"space to measure: {kind_list()}; default: by layer")
+    text = "numbers of the GPUs to measure on at the same time, separated by commas (default 0)"
     parser.add_argument("--device", metavar="N,...", default="0", help=text)
     text = "stop after this many seconds; the same command continues later"
     parser.add_argument("--limit", metavar="SECONDS", type=seconds, help=text)
-    parser.add_argument("--workers", metavar="N", type=positive, default=2, help="building processes (default 2)")
+    parser.add_argument("--workers", metavar="N", type=positive, default=2, help="processes that build (default 2)")
     add_arch_argument(parser)
     parser.add_argument("--set", metavar="SWITCH=VALUE", dest="settings", action="append", default=[],
-                        help="a switch of the whole space, such as layout=nhwc; several may follow")  # fmt: skip
+                        help="fix a switch for the whole space: layout=nhwc; several may follow")  # fmt: skip
 
 
 def _add_measure(parts: Any) -> None:
@@ -117,22 +121,22 @@ def _add_measure(parts: Any) -> None:
         "subbyte landscape measure stage2.bundle",
     )  # fmt: skip
     parser.add_argument("folder", metavar="DIR", help="bundle written by `record --build-only`")
-    parser.add_argument("-o", "--output", metavar="FILE", help=f"results (default DIR/{RESULTS})")
+    parser.add_argument("-o", "--output", metavar="FILE", help=f"file for the results (default DIR/{RESULTS})")
     parser.add_argument("--device", metavar="N", type=natural_number, default=0, help="GPU number (default 0)")
 
 
 def _add_assemble(parts: Any) -> None:
     parser = command_parser(
-        parts, "assemble", "The landscape file of a bundle that was measured.",
+        parts, "assemble", "Make the landscape file of a bundle that was measured.",
         "subbyte landscape assemble stage2.bundle -o stage2.json.gz",
     )  # fmt: skip
     parser.add_argument("folder", metavar="DIR", help="the bundle")
-    parser.add_argument("--results", metavar="FILE", help="what `measure` wrote (default: all results in DIR)")
+    parser.add_argument("--results", metavar="FILE", help="file that `measure` wrote (default: all results in DIR)")
     _add_output(parser)
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
-    text = "landscape file, or a folder (default name: the usual one, in the current folder)"
+    text = "landscape file or folder (default: the usual name, in the current folder)"
     parser.add_argument("-o", "--output", metavar="FILE", help=text)
     parser.add_argument("--force", action="store_true", help="overwrite an existing landscape file")
 
@@ -217,8 +221,8 @@ def _record_all(args: argparse.Namespace, made: Any, devices: list[int]) -> int:
     say(f"{folder}: {report.measured} measured, {report.failed} failed, {report.shared} the same as others")
     if report.remaining:
         raise SubbyteError(
-            f"{report.remaining} of {report.valid} configurations are not measured yet; run the same command again, it "
-            "goes on where it stopped"
+            f"{report.remaining} of {report.valid} configurations are not measured yet; run the same command again "
+            "to continue"
         )
     return _save(args, folder, None, "record")
 

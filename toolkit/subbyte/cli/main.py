@@ -10,37 +10,38 @@ from contextlib import suppress
 from importlib import import_module
 
 from subbyte import __version__, interrupts
-from subbyte.cli.arguments import Parser, emit_error, spread_settings
+from subbyte.cli.arguments import emit_error, spread_settings
+from subbyte.cli.parser import Parser
 from subbyte.errors import InvalidInput, MissingDependency, NotWritten, SubbyteError, did_you_mean
 from subbyte.files import reason_of
 from subbyte.streams import flush, say
 
 COMMANDS = {
-    "doctor": "what this machine can do: GPU, driver, compilers, native or emulated instructions",
-    "workloads": "names, shapes and operations of convolutions",
-    "explain": "a technique as numbers: tiling, duplicates, packing, layout, fragments, taps, speed, ...",
+    "doctor": "report what this machine can do: GPU, driver, compilers, native or emulated instructions",
+    "workloads": "list names, shapes and operations of convolutions",
+    "explain": "show a technique as numbers: tiling, duplicates, packing, layout, fragments, taps, speed, ...",
     "sparse": "the dual-side sparse Tensor Core: its function, its cycle model, networks; no GPU has it",
-    "network": "networks of few bits, from pixels to logits: list, show, run, bench, train",
-    "build": "a kernel as TIRx, CUDA, PTX, SASS or cubin; needs no GPU",
+    "network": "low-bit networks, from pixels to logits: list, show, run, bench, train",
+    "build": "build a kernel as TIRx, CUDA, PTX, SASS or cubin; needs no GPU",
     "run": "run a kernel and check its output; emulated without a GPU",
     "tune": "search for the best configuration",
-    "records": "what your own searches found: list, show, export, import, forget",
-    "race": "strategies compared on recorded landscapes",
-    "landscape": "measure every configuration of a space once, read and exchange such files",
-    "bench": "compare with cuDNN on this GPU",
-    "lab": "JupyterLab on the first notebook",
+    "records": "manage what your own searches found: list, show, export, import, forget",
+    "race": "compare search strategies on recorded landscapes",
+    "landscape": "measure every configuration of a space once; read, export and import such files",
+    "bench": "time kernels side by side with cuDNN on this GPU",
+    "lab": "open JupyterLab on the first notebook",
 }
 """Command -> one line of help. ``subbyte.cli.<command>`` has ``add_parser(subparsers)`` and ``run(args) -> int``."""
 
-_DESCRIPTION = "See, build, run and tune sub-byte convolutions on NVIDIA Tensor Cores."
+_DESCRIPTION = "Explore, build, run and tune sub-byte convolutions on NVIDIA Tensor Cores."
 _EPILOG = """\
 examples:
   subbyte doctor
   subbyte workloads resnet50
   subbyte build resnet50.stage2@8 --arch sm_80 --emit cuda
 
-exit codes: 0 done, 1 check failed or nothing valid found, 2 bad input, 3 the machine lacks something
-with --json a failure is one object on stdout too: {"schema", "command", "error": {"kind", "message", "exit_code"}}
+Exit codes: 0 done, 1 check failed or nothing valid found, 2 bad input, 3 the machine lacks something.
+With --json a failure is also one object on stdout: {"schema", "command", "error": {"kind", "message", "exit_code"}}.
 `subbyte COMMAND --help` shows the arguments of a command and an example."""
 _BROKEN_PIPE = 141  # 128 + SIGPIPE, as shells report it
 _LACKING = MissingDependency.exit_code
@@ -69,15 +70,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return _BROKEN_PIPE
     except MemoryError:
-        return _failed(words, "MemoryError", "the memory is used up: ask for less at a time", _LACKING)
+        return _failed(words, "MemoryError", "out of memory: ask for less at a time", _LACKING)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        said = f"{where}{reason_of(error)}: this machine does not let subbyte go on"
+        said = f"{where}{reason_of(error)}: the operating system stopped subbyte"
         return _failed(words, "OSError", said, _LACKING)
     except ImportError as error:
         if (error.name or "subbyte").startswith("subbyte"):
             raise
-        said = f"a package cannot be loaded: {' '.join(str(error).split())[:300]}; `subbyte doctor` shows what there is"
+        said = f"a package cannot be loaded: {' '.join(str(error).split())[:300]}; see `subbyte doctor`"
         return _failed(words, "ImportError", said, _LACKING)
 
 
@@ -110,9 +111,11 @@ def _run(argv: list[str]) -> int:
         return InvalidInput.exit_code
     if unknown:
         flags = {flag for flag in _flags(parser, args) if flag.startswith("--")}
-        hint = did_you_mean(unknown[0], flags) if unknown[0].startswith("-") else "nothing more is expected here"
+        hint = (
+            did_you_mean(unknown[0], flags) if unknown[0].startswith("-") else "the command takes no further argument"
+        )
         if unknown[0] in flags:  # a known flag, but placed before its command
-            hint = f"write it behind the command, `{_prog(command, args)} {unknown[0]}`"
+            hint = f"put it after the command, `{_prog(command, args)} {unknown[0]}`"
         raise InvalidInput(f"unknown argument {unknown[0]!r}: {hint}; see `{_prog(command, args)} --help`")
     interrupts.raise_from_now()
     return int(import_module(f"subbyte.cli.{command}").run(args))

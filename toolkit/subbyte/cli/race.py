@@ -22,19 +22,27 @@ def add_parser(subparsers: Any) -> None:
         "subbyte race resnet50.stage2@8 --strategies random,autotvm,diverse --trials 200 --seeds 100 -o race.json.gz",
     )
     add = parser.add_argument
-    text = "a landscape (a file or a shipped name), or a layer or network that has shipped landscapes"
+    text = "a landscape (a file or a shipped name), or a layer or network with shipped landscapes"
     add("workloads", metavar="WORKLOAD", nargs="*", help=text)
-    text = f"such as autotvm:loss=reg; `subbyte tune --help` lists strategies and options; default {STRATEGIES}"
+    text = (
+        f"what to compare, with options (autotvm:loss=reg); `subbyte tune --help` lists them all; default {STRATEGIES}"
+    )
     add("--strategies", metavar="A,B,...", default=STRATEGIES, help=text)
     add("--trials", metavar="N", type=positive, default=200, help="trials of each run (default 200)")
-    add("--seeds", metavar="N", type=positive, default=100, help="runs of each strategy, seeds 0 to N-1 (default 100)")
+    add(
+        "--seeds",
+        metavar="N",
+        type=positive,
+        default=100,
+        help="runs of each strategy, with seeds 0 to N-1 (default 100)",
+    )
     add("--workers", metavar="N", type=positive, default=2, help="worker processes (default 2)")
-    add("--batch", metavar="N", type=positive, default=8, help="configurations asked for at a time (default 8)")
+    add("--batch", metavar="N", type=positive, default=8, help="configurations requested at a time (default 8)")
     add("--traces", metavar="FILE", action="append", default=[],
-        help="also compare what another tool visited (a trace file); may be given several times")  # fmt: skip
+        help="also compare the configurations that another tool visited (a trace file); may be repeated")  # fmt: skip
     add("--statistics-seed", metavar="N", type=seed, default=0, help="seed of the resampling (default 0)")
-    add("-o", "--output", metavar="FILE", help="keep every run in FILE (.json.gz)")
-    text = "recompute the statistics from the runs kept in FILE...; nothing runs"
+    add("-o", "--output", metavar="FILE", help="save every run to FILE (.json.gz)")
+    text = "recompute the statistics from saved runs; nothing is run"
     add("--load", "--from", metavar="FILE", nargs="+", help=text)
 
 

@@ -22,23 +22,23 @@ def add_parser(subparsers: Any) -> None:
         "records",
         help="what your own searches found",
         description="Your own records: the best kernels that `tune` and `compile(tries=)` found on your GPUs. On the "
-        "same GPU, and as long as the generator makes the same kernel text, `compile`, `build` and `conv2d` take them.",
+        "same GPU, and while the generated kernel text is unchanged, `compile`, `build` and `conv2d` use them.",
         epilog="example:\n  subbyte records list resnet50.stage2@8",
     )
     parts = parser.add_subparsers(dest="part", metavar="PART", title="parts", required=True)
-    _part(parts, "list", "One line per record, the fastest of each workload first.", "subbyte records list")
-    _part(parts, "show", "Everything that is known about records, and which of them `compile` takes on this machine.",
+    _part(parts, "list", "List records, one line each, the fastest of each workload first.", "subbyte records list")
+    _part(parts, "show", "Show all details of records, and which of them `compile` takes on this machine.",
           "subbyte records show resnet50.stage2@8")  # fmt: skip
     exporting = _part(parts, "export", "Write records to a file of JSON lines.", "subbyte records export mine.jsonl",
                       "FILE")  # fmt: skip
     exporting.add_argument("--force", action="store_true", help="overwrite an existing file")
     importing = command_parser(
-        parts, "import", "Take over the records of a file: all, or with a damaged line none. Of two of the same kernel "
-        "the better one stays.", "subbyte records import mine.jsonl",
+        parts, "import", "Add the records of a file: all of them, or none if a line is damaged. Of two records of the "
+        "same kernel, the better one stays.", "subbyte records import mine.jsonl",
     )  # fmt: skip
     importing.add_argument("file", metavar="FILE", help="a file that `subbyte records export` wrote")
     _store_argument(importing)
-    forgetting = _part(parts, "forget", "Remove records and print which; does not ask for confirmation.",
+    forgetting = _part(parts, "forget", "Remove records, without asking for confirmation, and print which.",
                        "subbyte records forget resnet50.stage2@8")  # fmt: skip
     forgetting.add_argument("--all", action="store_true", help="remove every record")
 
@@ -57,18 +57,18 @@ def run(args: argparse.Namespace) -> int:
 def _part(parts: Any, name: str, description: str, example: str, file: str = "") -> argparse.ArgumentParser:
     parser = command_parser(parts, name, description, example)
     if file:
-        parser.add_argument("file", metavar=file, help="the file")
+        parser.add_argument("file", metavar=file, help="file to write")
     parser.add_argument("workload", metavar="WORKLOAD", nargs="?", help="only records of this layer or matrix product")
     parser.add_argument("--gpu", metavar="NAME", help="only records of the GPU with this name, such as 'NVIDIA H200'")
     parser.add_argument("--arch", metavar="ARCH", help="only records of this architecture")
     parser.add_argument("--id", metavar="N", type=positive, action="append", default=[],
-                        help="the record of this number; may be given several times")  # fmt: skip
+                        help="only the record with this number; may be repeated")  # fmt: skip
     _store_argument(parser)
     return parser
 
 
 def _store_argument(parser: argparse.ArgumentParser) -> None:
-    text = f"another store than the usual one, which {VARIABLE} names or lies below the cache folder"
+    text = f"store to use (default: the one that {VARIABLE} names, else the one in the cache folder)"
     parser.add_argument("--store", metavar="FILE", help=text)
 
 

@@ -23,7 +23,8 @@ def names_of_shipped(folder: Path) -> list[str]:
 
     Raises MissingDependency if git does not know them.
     """
-    return [name for name in _git(folder, "ls-files", "-z", "--", "*.ipynb").decode().split("\0") if name]
+    names = _git(folder, "ls-files", "-z", "--", "*.ipynb").decode().split("\0")
+    return [name for name in names if name and "/" not in name]  # git also finds the records below the folder
 
 
 def reset(notebook: Path) -> Path | None:

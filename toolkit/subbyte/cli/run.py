@@ -44,11 +44,15 @@ def add_parser(subparsers: Any) -> None:
     add_sparsity_argument(parser)
     add_config_arguments(parser, "auto")
     parser.add_argument("--output", metavar="TYPE", help=OUTPUT_HELP)
-    parser.add_argument("--device", default="auto", help="auto (a GPU, else the CPU), cuda:0, or emulator")
-    parser.add_argument("--seed", type=seed, default=0, help="seed of the random operands (default 0)")
-    parser.add_argument("--density", metavar="D", type=density, help="share of the operands' values that are not 0")
-    parser.add_argument("--save", metavar="FILE.npz", type=Path, help="operands, parameters and output")
-    parser.add_argument("--no-time", action="store_true", help="check only")
+    parser.add_argument(
+        "--device", default="auto", help="auto (the GPU if there is one, else the CPU), cuda:0 or emulator"
+    )
+    parser.add_argument("--seed", metavar="N", type=seed, default=0, help="seed of the random operands (default 0)")
+    parser.add_argument("--density", metavar="D", type=density, help="share of nonzero values in the operands")
+    parser.add_argument(
+        "--save", metavar="FILE.npz", type=Path, help="save operands, parameters and output to this file"
+    )
+    parser.add_argument("--no-time", action="store_true", help="only check the output")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -75,8 +79,8 @@ def run(args: argparse.Namespace) -> int:
     pattern = kernel.workload.precision.weights.sparsity
     if args.density is not None and pattern != DENSE:
         raise InvalidInput(
-            f"--density {args.density:g}: values that are other than 0 anywhere do not fit weights of {pattern}; leave "
-            "--density away, or ask for --sparsity condense"
+            f"--density {args.density:g}: does not apply to weights of {pattern}; leave it out, or use --sparsity "
+            "condense"
         )
     x, w, requant = random_operands(kernel, args.seed)
     if args.density is not None:

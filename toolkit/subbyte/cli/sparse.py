@@ -44,27 +44,31 @@ def run(args: argparse.Namespace) -> int:
 
 def _add_function(parts: Any) -> None:
     one = command_parser(
-        parts, "encode", "A random matrix, or one from a file, as a two-level bitmap.",
+        parts, "encode", "Encode a random matrix, or one from a file, as a two-level bitmap.",
         "subbyte sparse encode --shape 64x48 --density 0.1",
     )  # fmt: skip
     one.add_argument("--shape", metavar="MxK", help="rows and columns (default 64x64)")
-    one.add_argument("--density", metavar="D", help="non-zeros, 0 to 1 (default 0.3)")
+    one.add_argument("--density", metavar="D", help="share of non-zeros, 0 to 1 (default 0.3)")
     one.add_argument("--file", metavar="FILE.npy", help="encode this matrix instead")
-    one.add_argument("--side", default="columns", help="columns (left operand, default) or rows (right operand)")
-    _add_values(one, "int4 (default), int8 or fp16; for a file, its dtype decides")
+    one.add_argument(
+        "--side", metavar="SIDE", default="columns", help="columns (left operand, default) or rows (right operand)"
+    )
+    _add_values(one, "int4 (default), int8 or fp16; a file has its own dtype")
     one = command_parser(
-        parts, "spgemm", "A product of two random sparse matrices, checked, with every instruction counted.",
+        parts, "spgemm", "Multiply two random sparse matrices, check the product and count every instruction.",
         "subbyte sparse spgemm --shape 64x64x64 --density 0.3,0.2 --trace",
     )  # fmt: skip
     one.add_argument("--shape", metavar="MxNxK", default="64x64x64", help="sizes of the product (default 64x64x64)")
-    one.add_argument("--density", metavar="A,B", default="0.3,0.2", help="non-zeros of A and B (default 0.3,0.2)")
-    one.add_argument("--trace", action="store_true", help="also every instruction, issued or skipped with its reason")
+    one.add_argument(
+        "--density", metavar="A,B", default="0.3,0.2", help="shares of non-zeros in A and B (default 0.3,0.2)"
+    )
+    one.add_argument("--trace", action="store_true", help="also print every instruction: issued, or skipped and why")
     _add_values(one, "int4 (default), int8 or fp16")
 
 
 def _add_model(parts: Any) -> None:
     one = command_parser(
-        parts, "simulate", f"One layer: cycles by bound, speed-ups over three baselines. {_MODEL}",
+        parts, "simulate", f"Model one layer: cycles by bound, speed-ups over three baselines. {_MODEL}",
         "subbyte sparse simulate resnet50.stage3@8 --activations 0.45 --weights 0.2 --mode dual",
     )  # fmt: skip
     one.add_argument("workload", metavar="WORKLOAD", help=_LAYER)
@@ -74,49 +78,62 @@ def _add_model(parts: Any) -> None:
     )
     _add_machine(one)
     one.add_argument(
-        "--weights-side", default="auto", help="a (skipped by 8), b (by 16) or auto, the cheaper (default)"
+        "--weights-side",
+        default="auto",
+        metavar="SIDE",
+        help="operand that the weights are: a (zeros skipped in groups of 8), b (of 16) or auto (default), the faster",
     )
     one = command_parser(
-        parts, "surface", f"Speed-ups over the densities of both operands. {_MODEL}",
+        parts, "surface", f"Model the speed-up by the densities of both operands. {_MODEL}",
         "subbyte sparse surface gemm1024 --densities 0.1,0.25,0.5,1",
     )  # fmt: skip
     one.add_argument("workload", metavar="WORKLOAD", help=_LAYER)
-    one.add_argument("--densities", metavar="D,D,...", help="of both operands (default 0.05 to 1 in steps of 0.05)")
-    one.add_argument("--kind", default="iid", help="zeros: iid (default), runs, channels, blocks, dead")
+    one.add_argument(
+        "--densities", metavar="D,D,...", help="densities of both operands (default 0.05 to 1 in steps of 0.05)"
+    )
+    one.add_argument(
+        "--kind", metavar="KIND", default="iid", help="where zeros are: iid (default), runs, channels, blocks or dead"
+    )
     _add_machine(one)
-    one.add_argument("--weights-side", default="auto", help="a, b or auto (default)")
+    one.add_argument(
+        "--weights-side", metavar="SIDE", default="auto", help="operand that the weights are: a, b or auto (default)"
+    )
     one = command_parser(
-        parts, "network", f"All layers of a network: dense, weight, activation, dual. {_MODEL}",
+        parts, "network", f"Model all layers of a network: dense, weight, activation, dual. {_MODEL}",
         "subbyte sparse network vgg16@1 --profile photos+magnitude80",
     )  # fmt: skip
     text = "vgg16, resnet18, resnet50, alexnet, maskrcnn, bert or lstm, optionally with @ and a batch"
     one.add_argument("network", metavar="NETWORK", help=text)
     _add_densities(one, None)
-    one.add_argument("--profile", metavar="P", help="ACTIVATIONS+WEIGHTS (photos+magnitude80) or FILE.npz by layer")
+    one.add_argument(
+        "--profile", metavar="P", help="densities: ACTIVATIONS+WEIGHTS (photos+magnitude80), or a FILE.npz by layer"
+    )
     _add_machine(one, im2col=False)
     one = command_parser(
-        parts, "figures", "The paper's experiments recomputed, with the published numbers next to ours.",
+        parts, "figures", "Recompute the paper's experiments; published numbers next to ours.",
         "subbyte sparse figures F1 F10\n  subbyte sparse figures --out figures.json",
     )  # fmt: skip
-    one.add_argument("names", metavar="NAME", nargs="*", help="F1, F2, F3, F5, F6, F7, F8, F10 (default all)")
-    one.add_argument("--out", metavar="FILE", help="also write them, with the command and the day, to this JSON file")
+    one.add_argument(
+        "names", metavar="NAME", nargs="*", help="experiments: F1, F2, F3, F5, F6, F7, F8, F10 (default all)"
+    )
+    one.add_argument("--out", metavar="FILE", help="also write them, with the command and the date, to this JSON file")
     one = command_parser(
-        parts, "profile", "Densities and runs of zeros of ReLU maps, of pruned weights, or of a file's arrays.",
+        parts, "profile", "Show densities and runs of zeros in ReLU maps, in pruned weights, or in a file's arrays.",
         "subbyte sparse profile photos",
     )  # fmt: skip
     one.add_argument(
         "source", metavar="SOURCE", help="photos (needs scikit-learn and Pillow), digits, pruned or FILE.npz"
     )
     one = command_parser(
-        parts, "machine", "The parameters of a unit, each with its source.", "subbyte sparse machine dstc"
+        parts, "machine", "List the parameters of a unit, each with its source.", "subbyte sparse machine dstc"
     )
     one.add_argument(
-        "name", metavar="MACHINE", nargs="?", default="dstc", help="dense, sparse24, dstc (default), ideal"
+        "name", metavar="MACHINE", nargs="?", default="dstc", help="dense, sparse24, dstc (default) or ideal"
     )
 
 
 def _add_values(parser: argparse.ArgumentParser, kinds: str) -> None:
-    parser.add_argument("--kind", help=kinds)
+    parser.add_argument("--kind", metavar="KIND", help=kinds)
     _add_seed(parser)
 
 
@@ -125,18 +142,18 @@ def _add_seed(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_densities(parser: argparse.ArgumentParser, default: str | None) -> None:
-    shown = f"default {default}" if default else "default: stated in the output"
+    shown = f"default {default}" if default else "default: as the output says"
     for name, examples in (("activations", "runs:0.4 or photos"), ("weights", "2:4 or magnitude80")):
         text = f"{_SOURCE.format(examples)}; {shown}"
         parser.add_argument(f"--{name}", metavar="D", default=default, help=text)
 
 
 def _add_machine(parser: argparse.ArgumentParser, *, im2col: bool = True) -> None:
-    parser.add_argument("--machine", default="dstc", help="dense, sparse24, dstc (default) or ideal")
-    text = "a parameter of the machine, such as accumulator_words=128; several may follow"
+    parser.add_argument("--machine", metavar="NAME", default="dstc", help="dense, sparse24, dstc (default) or ideal")
+    text = "set a parameter of the machine: accumulator_words=128; several may follow"
     parser.add_argument("--set", metavar="NAME=VALUE", dest="settings", action="append", default=[], help=text)
     if im2col:
-        parser.add_argument("--im2col", default="implicit", help="implicit (default) or explicit")
+        parser.add_argument("--im2col", metavar="KIND", default="implicit", help="implicit (default) or explicit")
     _add_seed(parser)
 
 
@@ -147,9 +164,7 @@ def _encode(args: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     if args.file is not None:
         for name in ("shape", "density"):
             if getattr(args, name) is not None:
-                raise InvalidInput(
-                    f"--{name} is of random matrices and {args.file} is a matrix: leave one of them away"
-                )
+                raise InvalidInput(f"--{name} is of random matrices and {args.file} is a matrix: leave out one of them")
         return encode(load_array(args.file), args.side, args.kind), {}
     kind = args.kind or "int4"
     shape = "64x64" if args.shape is None else args.shape

@@ -51,11 +51,16 @@ def add_parser(subparsers: Any) -> None:
     add_workloads_argument(parser)
     add_sparsity_argument(parser)
     add = parser.add_argument
-    add("--runner", default="auto", help="auto (cuda with a GPU, else replay), cuda, replay, fake; default auto")
-    add("--strategy", metavar="NAME[:k=v]", default="auto", help="how to search, with options; default auto; see below")
+    text = (
+        "cuda (measure on the GPU), replay (recorded times), fake (made-up times) or auto (default): cuda if there is "
+    )
+    add("--runner", metavar="NAME", default="auto", help=f"{text}a GPU, else replay")
+    add(
+        "--strategy", metavar="NAME[:k=v]", default="auto", help="how to search, with options (see below); default auto"
+    )
     add("--trials", metavar="N", type=_trials, default=DEFAULT_TRIALS,
-        help="results per workload, for a network of all its layers together (spent where they pay); resumed ones "
-             f"included; or `all` (default {DEFAULT_TRIALS})")  # fmt: skip
+        help="trials per workload, including resumed ones; for a network, of all its layers together, spent where they "
+             f"pay off; or `all` (default {DEFAULT_TRIALS})")  # fmt: skip
     add("--seed", metavar="N", type=seed, default=0, help="seed of the strategy (default 0)")
     add(
         "--batch",
@@ -66,20 +71,25 @@ def add_parser(subparsers: Any) -> None:
     )
     add("--log", metavar="FILE", help="append every result to FILE; several workloads get one file each")
     add("--resume", action="store_true", help="continue an existing log")
-    add("--report", metavar="FILE.html", help="write a page with every curve, configuration and failure")
-    add("--device", metavar="N", default="0", help="GPU number, several (0,1: side by side) or any; default 0")
-    add("--timeout", metavar="S", type=seconds, help="seconds a candidate may take on the GPU (default 20)")
+    add("--report", metavar="FILE.html", help="write a web page with every curve, configuration and failure")
+    add(
+        "--device",
+        metavar="N",
+        default="0",
+        help="number of the GPU, or of several that share the work (0,1), or any (default 0)",
+    )
+    add("--timeout", metavar="S", type=seconds, help="time limit for a candidate on the GPU, in seconds (default 20)")
     add("--top-k", metavar="N", type=natural_number,
-        help="top-k re-measurement: the N fastest again, side by side (default 5; made-up times: 0)")  # fmt: skip
+        help="measure the N fastest again, interleaved, then name the best (default 5; made-up times: 0)")  # fmt: skip
     add("--finalists", dest="top_k", type=natural_number, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
-    add("--store", metavar="FILE", help="where the best is stored (default: the usual store; off: nowhere)")
+    add("--store", metavar="FILE", help="store for the best kernel found, or off for none (default: the usual one)")
     add("--landscape", metavar="FILE", help="replay this landscape (a file or a shipped name)")
     add("--space", metavar="KIND",
-        help=f"{kind_list()}; default that of the layer: paper, of bit planes bits, with --sparsity that of kernels "
-             "that skip such zeros")  # fmt: skip
+        help=f"space to search: {kind_list()}; default: by layer (paper, for bit planes bits, with --sparsity the one "
+             "of kernels that skip such zeros)")  # fmt: skip
     add_arch_argument(parser, default=None)
     add("--set", metavar="SWITCH=VALUE", dest="settings", action="append", default=[],
-        help="a switch of the whole space, such as layout=nhwc; several may follow")  # fmt: skip
+        help="fix a switch for the whole search: layout=nhwc; several may follow")  # fmt: skip
 
 
 def _indented(text: str) -> str:

@@ -14,7 +14,7 @@ def add_parser(subparsers: Any) -> None:
     parser = command_parser(
         subparsers,
         "workloads",
-        "Names, shapes, types of operands and operations of the workloads; without arguments the convolutions of all "
+        "List names, shapes, operand types and operations of workloads; without arguments, of the convolutions of all "
         "networks at batch 8.",
         "subbyte workloads resnet50@16 n8h56w56c64k64r3s3p1 resnet50.stage2@8:w1a2 gemm64x1024x1024",
     )

@@ -131,7 +131,7 @@ def _refuse(errors: str) -> None:
         name = unknown[1] or unknown[2]
         raise Unsupported(f"the emulator does not know the CUDA function or word {name!r}; run this kernel on a GPU")
     lines = [line for line in errors.splitlines() if "error" in line][:5]
-    raise BuildFailed("the C++ compiler refused the translated kernel:\n" + "\n".join(lines or [errors[-500:]]))
+    raise BuildFailed("the C++ compiler rejected the translated kernel:\n" + "\n".join(lines or [errors[-500:]]))
 
 
 def _runtime_object(compiler: str, checked: bool, extra: tuple[str, ...]) -> bytes:

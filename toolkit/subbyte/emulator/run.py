@@ -205,7 +205,9 @@ def _parts_run(
 ) -> EmulatorRun:  # fmt: skip
     """The launches of one that has parts, each with its own text on its own bytes of the buffers."""
     if some:
-        raise Unsupported(f"{launch.entry} is {len(launch.parts)} launches: trace them, or some of their blocks, apart")
+        raise Unsupported(
+            f"{launch.entry} is {len(launch.parts)} launches: trace them, or some of their blocks, separately"
+        )
     whole = {one.name: _array(launch, buffers, one.name) for one in launch.arguments}
     runs = []
     for part, text in zip(launch.parts, separate(cuda_text), strict=True):
@@ -288,7 +290,9 @@ def _cluster(translation: Translation, launch: Launch) -> tuple[int, int, int]:
     if translation.cluster and asked[0] > 1 and asked != translation.cluster:
         raise InvalidInput(f"{launch.entry} is written for clusters of {cluster} blocks, launched with {asked}")
     if any(blocks % size for blocks, size in zip(launch.grid, cluster, strict=True)):
-        raise InvalidInput(f"the grid {launch.grid} of {launch.entry} cannot be cut into clusters of {cluster} blocks")
+        raise InvalidInput(
+            f"the grid {launch.grid} of {launch.entry} cannot be divided into clusters of {cluster} blocks"
+        )
     return cluster
 
 

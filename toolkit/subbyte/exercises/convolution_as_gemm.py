@@ -28,7 +28,7 @@ def check_tiling(answer: Any, workload: ConvWorkload | str, config: MmaConfig, a
         return Feedback(False, f"Give a dict with a number for each of {', '.join(COUNTED)}, not {short(answer)}.")
     for name in answer:
         if name not in COUNTED:
-            raise InvalidInput(f"nothing is called {name!r} here: {did_you_mean(name, COUNTED)}")
+            raise InvalidInput(f"nothing here is called {name!r}: {did_you_mean(name, COUNTED)}")
     given = {name: answer.get(name) for name in COUNTED}
     open_ = [name for name, value in given.items() if unanswered(value)]
     right, mistakes = _counts(parse(workload), config, arch)

@@ -223,7 +223,7 @@ def topic_giving(gives: type[Record], config: object = None) -> tuple[Family, To
         if own in (None, family):
             return family, topic
     if own is None:
-        raise Unsupported(f"{gives.__name__}: no family's kernels are shown so")
+        raise Unsupported(f"{gives.__name__}: no family has this view")
     raise not_here(config, [family for family, _ in having])
 
 

@@ -164,5 +164,5 @@ def _require_contiguous(view: StridedMemoryView, name: str) -> None:
     step = 1
     for size, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
         if size > 1 and stride != step:
-            raise InvalidInput(f"{name} is not C-contiguous (strides {list(view.strides)}): make it so first")
+            raise InvalidInput(f"{name} is not C-contiguous (strides {list(view.strides)}): make it contiguous first")
         step *= size

@@ -114,7 +114,7 @@ class _Numpy(_Plain):
 
     def look(self, array: Any, name: str, stream: int) -> Seen:
         if not without_mask(array, name).dtype.isnative:
-            raise InvalidInput(f"{name} has elements of the other byte order: make them this machine's with .astype")
+            raise InvalidInput(f"{name} has the wrong byte order: convert it to this machine's with .astype")
         return Seen(array.ctypes.data, array.shape, array.dtype.name, HOST, array.flags.c_contiguous)
 
     def empty(self, shape: tuple[int, ...], dtype: str, like: Any, stream: int) -> tuple[Any, int]:

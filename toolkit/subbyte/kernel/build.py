@@ -97,7 +97,7 @@ def generated_text(plan: Plan) -> str:
     except Exception as error:  # TVM's parser wraps what a kernel's emitter raises, which hides it from the reader
         reason = (str(error) or type(error).__name__).splitlines()[0]
         said = f"{plan.workload} with {plan.config.key}: the kernel's text cannot be formed ({reason})"
-        raise BuildFailed(f"{said}; other values of its knobs may do") from error
+        raise BuildFailed(f"{said}; other values of its knobs may work") from error
     return lower.cuda(function, plan.arch.name, plan.launch, f"{plan.config.key} for {plan.workload}")
 
 

@@ -59,7 +59,10 @@ class Chain:
         from subbyte.gpu.chain import check_chain
 
         if not len(kernels) == len(weights) == len(requants):
-            raise InvalidInput(f"{len(kernels)} kernels, {len(weights)} weights, {len(requants)} requants: one each")
+            raise InvalidInput(
+                f"{len(kernels)} kernels, {len(weights)} weights, {len(requants)} requants: expected the same "
+                "number of each"
+            )
         steps = _with_pooling(kernels)
         check_layers(steps)
         self._residuals = list(residuals) or [None] * len(steps)
@@ -146,7 +149,7 @@ def _with_pooling(kernels: Sequence[Kernel | PoolKernel | Pooling]) -> list[Step
             continue
         if not steps:
             raise InvalidInput(
-                f"layer 0 is {one}: nothing is before it that says what it pools; give Pooling.kernel(shape), or begin "
+                f"layer 0 is {one}: no layer before it says what it pools; give Pooling.kernel(shape), or begin "
                 "with a convolution"
             )
         before = steps[-1]
@@ -174,7 +177,7 @@ def _checked_step(number: int, kernel: Step, w: Any, requant: Requantization | T
 def check_residuals(kernels: Sequence[Step], residuals: Sequence[int | None]) -> None:
     """Raise InvalidInput unless every layer that adds a residual names an earlier layer that keeps its sums."""
     if len(residuals) != len(kernels):
-        raise InvalidInput(f"{len(kernels)} kernels, {len(residuals)} residuals: one each, or None")
+        raise InvalidInput(f"{len(kernels)} kernels, {len(residuals)} residuals: expected one for each kernel, or None")
     for number, (kernel, source) in enumerate(zip(kernels, residuals, strict=True)):
         adds = kernel.fusion.residual > 0 or kernel.fusion.added is not None
         if adds != (source is not None):

@@ -111,7 +111,7 @@ def compile(  # noqa: A001 - the name users expect; the builtin is not needed he
                             store=store, gpu=gpu)  # fmt: skip
             return replace(dense, reason=f"{dense.reason}; {reason}")
     elif density is not None:
-        raise InvalidInput(f"density={shown(density)}: it is of sparsity={FOUND!r}; leave it away")
+        raise InvalidInput(f"density={shown(density)}: it applies to sparsity={FOUND!r} only; leave it out")
     asked = Asked(target, family, output, clip, requant, reads, writes, store, gpu)
     return remembered(found, asked) or two_launches(one := _built(found, asked), asked) or one.kernel
 

@@ -57,7 +57,7 @@ def conv2d(
     """
     types = Precision.of(precision)
     if isinstance(requant, Thresholds) and types == INT4:
-        raise InvalidInput("requant is Thresholds, which are for values of few bits: say precision=, such as "
+        raise InvalidInput("requant is Thresholds, which are for low-bit values: pass precision=, such as "
                            f"{EXAMPLE}; int4 takes a Requantization")  # fmt: skip
     for name, array in (("x", x), ("w", w)):
         if len(getattr(array, "shape", ())) != 4:

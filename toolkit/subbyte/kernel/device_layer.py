@@ -269,10 +269,11 @@ def _from(step: _Step, index: int, slot: int | None, which: int) -> None:
 
 def _check_dense(seen: Seen, name: str, alignment: int) -> None:
     if not seen.dense:
-        raise InvalidInput(f"{name} is not C-contiguous: make it so first, for example with .contiguous()")
+        raise InvalidInput(f"{name} is not C-contiguous: make it contiguous first, for example with .contiguous()")
     if seen.address % alignment:
-        raise InvalidInput(f"{name} begins at the address {seen.address:#x}: must be a multiple of {alignment} bytes; "
-                           "give a copy of it")  # fmt: skip
+        raise InvalidInput(
+            f"{name} starts at address {seen.address:#x}: must be a multiple of {alignment} bytes; pass a copy of it"
+        )
 
 
 def _device_name(ordinal: int) -> str:

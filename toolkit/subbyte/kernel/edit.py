@@ -37,7 +37,7 @@ class EditedKernel(Kernel):
     @cached_property
     def tir(self) -> str:
         """An edited kernel has none. Raises Unsupported."""
-        raise Unsupported("an edited kernel begins at its CUDA text; the unedited kernel has the TIRx")
+        raise Unsupported("an edited kernel starts from its CUDA text and has no TIRx; the unedited kernel has it")
 
     def for_requantization(self, requant: Requantization | Thresholds | None) -> Kernel:
         """This kernel. Raises InvalidInput when ``requant`` needs another clip or multiplication form than the text

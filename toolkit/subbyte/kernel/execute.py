@@ -75,7 +75,7 @@ def resolve_devices(device: str, arch: str) -> tuple[str, ...]:
         return (resolve_device(device, arch),)
     names = [one.strip() for one in device.split(",")]
     if any(not one.startswith("cuda") for one in names):
-        raise InvalidInput(f"device {shown(device)}: several are GPUs, such as cuda:0,cuda:1")
+        raise InvalidInput(f"device {shown(device)}: several devices must be GPUs, such as cuda:0,cuda:1")
     found = tuple(resolve_device(one, arch) for one in names)
     if len(set(found)) < len(found):
         raise InvalidInput(f"device {shown(device)} names a GPU twice: expected each once, such as cuda:0,cuda:1")

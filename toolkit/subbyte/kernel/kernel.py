@@ -175,8 +175,8 @@ class Kernel:
         if (requant.added is None) != (self.fusion.added is None):
             said = "has no multiplier for one" if requant.added is None else "has a multiplier for one"
             raise InvalidInput(
-                f"residual: the requantization {said} (added=), this kernel's output is {self.output}; one that adds "
-                f"values is such as {self.workload.precision.output.name}+addint4"
+                f"residual: the requantization {said} (added=), this kernel's output is {self.output}; an output "
+                f"that adds values is, for example, {self.workload.precision.output.name}+addint4"
             )
         fast = operands.fast_words(replace(self.plan, requant="fixed").parameter_form, self.workload, requant)
         plan = replace(self.plan, clip=requant.clip, requant="general" if fast is None else "fixed")

@@ -140,12 +140,12 @@ def load_chain(path: str | Path) -> SavedChain:
         raise InvalidInput(f"cannot read {what}: {reason_of(error)}; give a file that Chain.save wrote") from None
     arrays, metadata = read_tensors(content, what)
     if metadata.get("format") != FORMAT:
-        raise BrokenRecord(f"{what}: a safetensors file, but no chain of subbyte; give one that Chain.save wrote")
+        raise BrokenRecord(f"{what}: a safetensors file, but not a chain of subbyte; give one that Chain.save wrote")
     if metadata.get("schema") != str(SCHEMA):
         raise BrokenRecord(f"{what}: schema {metadata.get('schema')}, this version reads {SCHEMA}; save it again")
     text = metadata.get("chain", "")
     if _digest(text.encode()) != metadata.get("sha256"):
-        raise BrokenRecord(f"{what}: what it says of its layers was changed since it was written; save it again")
+        raise BrokenRecord(f"{what}: its description of the layers was changed after it was written; save it again")
     try:
         return _chain(json.loads(text), arrays, what)
     except (KeyError, TypeError, ValueError, IndexError) as error:
@@ -157,10 +157,10 @@ def load_chain(path: str | Path) -> SavedChain:
 def _chain(said: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], what: str) -> SavedChain:
     digests = said["sha256"]
     if sorted(digests) != sorted(arrays):
-        raise BrokenRecord(f"{what}: it holds other arrays than it says; save it again")
+        raise BrokenRecord(f"{what}: its arrays are not the ones that it lists; save it again")
     for name, array in arrays.items():
         if _digest(array.tobytes()) != digests[name]:
-            raise BrokenRecord(f"{what}: {name} was changed since it was written; save it again")
+            raise BrokenRecord(f"{what}: {name} was changed after it was written; save it again")
     links, layers = [], []
     for number, layer in enumerate(said["layers"]):
         program = _program(f"layer{number}", layer["launch"], arrays)

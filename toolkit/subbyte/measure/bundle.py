@@ -91,7 +91,7 @@ def measure_bundle(
         gpu, how = device if isinstance(device, CudaDevice) else open_device(device), protocol or TimingProtocol()
     workload = workload_from_dict(manifest["workload"])
     if evaluator is not None and evaluator.case.workload != workload:
-        raise InvalidInput(f"{folder} is of {workload.label}, the evaluator of {evaluator.case.workload.label}")
+        raise InvalidInput(f"{folder} is for {workload.label}, the evaluator for {evaluator.case.workload.label}")
     if manifest["space"]["arch"] != gpu.info.arch:
         raise InvalidInput(
             f"{folder} was built for {manifest['space']['arch']}, {gpu.info.name} is {gpu.info.arch}: build the "

@@ -227,7 +227,7 @@ class CudaRunner(RunnerBase):
                 problem = error
                 self._drop_process()
                 time.sleep(attempt)
-        raise MissingDependency(f"the GPU cannot be used any more, after {_REOPEN_TRIES} tries: {problem}")
+        raise MissingDependency(f"the GPU can no longer be used, after {_REOPEN_TRIES} tries: {problem}")
 
     def _open(self, devices: tuple[int, ...] | None) -> None:
         self._prepared.clear()

@@ -204,7 +204,7 @@ def _fastest_plan(
         ranking.append((microseconds, name, error, launch))
         right.add(name)
     if not ranking:
-        raise WrongResult(f"{form.side}: no plan ran and was right; " + "; ".join(failures[:3]))
+        raise WrongResult(f"{form.side}: no plan gave the right result; " + "; ".join(failures[:3]))
     ranking.sort(key=lambda entry: entry[0])
     with device.turn:
         best, timing = min(

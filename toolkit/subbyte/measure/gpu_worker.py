@@ -125,7 +125,7 @@ def begin(make: Callable[[], Body]) -> Mapping[str, Any]:
 def ask(method: str, *arguments: Any) -> Any:
     """Call a method of the body."""
     if _body is None:
-        raise InvalidInput("the measuring process was not begun")
+        raise InvalidInput("the measuring process was not started")
     return getattr(_body, method)(*arguments)
 
 

@@ -84,8 +84,8 @@ def refuse_unlike(known: Mapping[str, Any], other: Mapping[str, Any]) -> None:
     for key in LIKE:
         if key in known and key in other and known[key] != other[key]:
             raise InvalidInput(
-                f"this was measured with {key} {known[key]!r}, not {other[key]!r}: times of different devices do not "
-                "compare; use devices of one kind, or start another study"
+                f"this was measured with {key} {known[key]!r}, not {other[key]!r}: times of different devices "
+                "cannot be compared; use devices of one kind, or start another study"
             )
 
 

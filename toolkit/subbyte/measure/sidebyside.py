@@ -208,7 +208,7 @@ def ours(case: Case, candidates: Sequence[Candidate], device: CudaDevice, how: T
     )
     if not right:
         reasons = [result.reason for result, _ in tried if not isinstance(result, Measured)]
-        raise InvalidInput(f"no kernel of {case.workload} ran and was right: {reasons[:1] or 'none was given'}")
+        raise InvalidInput(f"no kernel of {case.workload} gave the right result: {reasons[:1] or 'none was given'}")
     in_full = [(_time_in_full(tried[place][1], case, device, how), tried[place][1]) for _, place in right[:TOP_K]]
     timing, winner = min(in_full, key=lambda pair: pair[0].microseconds)
     evaluator.close()

@@ -257,11 +257,11 @@ def _gpu_of(device: Device, target: Arch, tries: int) -> int:
 def _refuse(sparsity: str, output: str | None) -> None:
     if sparsity == FOUND:
         raise InvalidInput(
-            f"tries with sparsity={FOUND!r}: such a kernel takes as long as its operands have products, and random "
-            "operands are no measure of them; leave out tries, or time it with `subbyte bench --densities`"
+            f"tries with sparsity={FOUND!r}: the time of such a kernel depends on where its operands are zero, so "
+            "random operands say nothing; leave out tries, or time it with `subbyte bench --densities`"
         )
     if output is not None and SEPARATOR in output:
         raise InvalidInput(
-            f"tries with output={output!r}: kernels with something fused are not measured by compile; leave out "
+            f"tries with output={output!r}: kernels with a fused layer are not measured by compile; leave out "
             "tries, or time one with Kernel.time()"
         )

@@ -136,7 +136,7 @@ class CompiledNetwork:
         """Raise Unsupported if the CPU does a part of a layer: then there is no chain of all kernels."""
         if self.apart:
             name, reason = next(iter(self.apart.items()))
-            raise Unsupported(f"{self.network.name}: no time of the whole network, since the CPU does a part of "
+            raise Unsupported(f"{self.network.name}: the whole network cannot be timed, since the CPU computes part of "
                               f"{len(self.apart)} of its {len(self.kernels)} layers; {name}: {reason}")  # fmt: skip
 
     def verified(self, images: Images, place: str) -> NetworkCheck:

@@ -21,7 +21,7 @@ def weights_content(found: Trained, given: ImageSet) -> bytes:
     """A file of trained weights, to keep or to ship with the package. Raises WrongResult if the integer network
     predicts differently."""
     if found.differing:
-        raise WrongResult(f"{found.differing} predictions differ between integers and real numbers: nothing is kept")
+        raise WrongResult(f"{found.differing} predictions differ between integers and real numbers: nothing was saved")
     images, labels = given.images[given.test], given.labels[given.test]
     more: dict[str, NDArray[Any]] = {"test": given.test.astype(np.int32)}
     if given.name in SHIPPED_IMAGES:

@@ -44,7 +44,7 @@ class Network:
         if len(self.layers) < 2:
             raise InvalidInput(f"network {self.name}: expected at least two layers")
         if len({layer.name for layer in self.layers}) < len(self.layers):
-            raise InvalidInput(f"network {self.name}: two layers have one name")
+            raise InvalidInput(f"network {self.name}: two layers have the same name")
         for place, layer in enumerate(self.layers):
             if layer.residual:
                 self._check_residual(place, layer)
@@ -55,10 +55,10 @@ class Network:
                 raise InvalidInput(f"network {self.name}: layer {before.name} gives {types[0]} {list(given)}, "
                                    f"{after.name} takes {types[1]} {list(taken)}")  # fmt: skip
         if self.layers[0].workload.precision.activations != PIXEL:
-            raise InvalidInput(f"network {self.name}: the first layer takes pixels, {PIXEL}")
+            raise InvalidInput(f"network {self.name}: the first layer must take pixels, {PIXEL}")
         last = self.layers[-1]
         if (last.workload.p, last.workload.q, last.pool, last.residual) != (1, 1, 1, ""):
-            raise InvalidInput(f"network {self.name}: the last layer gives one sum of each class and nothing more")
+            raise InvalidInput(f"network {self.name}: the last layer must give one sum for each class and nothing else")
 
     def _check_residual(self, place: int, layer: NetworkLayer) -> None:
         earlier = {one.name: one.workload for one in self.layers[:place]}

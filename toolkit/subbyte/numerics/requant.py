@@ -301,7 +301,7 @@ def _error(multiplier: int, shift: int, scale: float) -> float:
 def check_output(output: Any) -> tuple[int, int]:
     """The range of a type to which results can be rounded and clipped. Raises InvalidInput for a type with gaps."""
     if not isinstance(output, Operand) or not output.contiguous:
-        raise InvalidInput(f"output={shown(output)}: expected a type of all integers in a row, such as Operand(4)")
+        raise InvalidInput(f"output={shown(output)}: expected a type of consecutive integers, such as Operand(4)")
     return output.least, output.largest
 
 

@@ -55,4 +55,6 @@ def searchable(space: Any) -> None:
         )
     reason = getattr(space, "hopeless", None)
     if reason is not None:
-        raise Unsupported(f"the {space.kind} space of {space.workload.label} holds nothing that can be built: {reason}")
+        raise Unsupported(
+            f"the {space.kind} space of {space.workload.label} has no configuration that can be built: {reason}"
+        )

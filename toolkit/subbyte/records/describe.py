@@ -146,14 +146,14 @@ def described(workload: Mapping[str, Any], shape: SpaceShape, space: Mapping[str
     if not isinstance(workload.get("name"), str) or (not foreign and workload.get("spec") != found.spec):
         raise InvalidInput(f"workload: expected a name, and the spec of its sizes, {found.spec:.80}")
     if isinstance(found, ConvWorkload) == foreign:
-        raise InvalidInput(f"space: the kind {FOREIGN!r} belongs to a workload with a problem_size, and to no other")
+        raise InvalidInput(f"space: the kind {FOREIGN!r} is for workloads with a problem_size, and for no other")
     counts = [len(values) for values in shape.knobs.values()]
     if shape.size != prod(counts) or not 0 < shape.size <= (LARGEST if foreign else LARGEST_SPACE):
         raise InvalidInput(f"space: {shape.size} configurations; its knobs' values make {prod(counts)!s:.40}, and "
                            f"{LARGEST if foreign else LARGEST_SPACE} is the most")  # fmt: skip
     for name, values in shape.knobs.items():
         if len(set(values)) < len(values):
-            raise InvalidInput(f"knob {name:.80}: a value stands there twice")
+            raise InvalidInput(f"knob {name:.80}: a value occurs twice")
         if not foreign and not all(type(v) is int and 0 <= v <= LARGEST_KNOB for v in values):
             raise InvalidInput(f"knob {name:.80}: expected integers from 0 to {LARGEST_KNOB}")
     if not foreign and shape.base is UNSET:

@@ -146,7 +146,9 @@ def write_file(path: Path, header: Mapping[str, Any], results: Mapping[int, Resu
     try:
         content = "".join(f"{line}\n" for line in lines).encode()
     except UnicodeEncodeError as error:
-        raise InvalidInput(f"landscape file {path}: {error.object[error.start]!r} is no whole character") from None
+        raise InvalidInput(
+            f"landscape file {path}: {error.object[error.start]!r} is not a complete character"
+        ) from None
     content += (to_line({"sha256": hashlib.sha256(content).hexdigest()}) + "\n").encode()
     files.write_file(path, gzip.compress(content, compresslevel=9, mtime=0), "landscape file")
 

@@ -129,7 +129,9 @@ def _common(devices: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for name in ("name", "arch", "sms", "driver_version"):
         values = {str(device.get(name)) for device in devices}
         if len(values) > 1:
-            raise InvalidInput(f"measurements of unlike GPUs ({name}: {', '.join(sorted(values))}) make no landscape")
+            raise InvalidInput(
+                f"measurements of different GPUs ({name}: {', '.join(sorted(values))}) cannot make one landscape"
+            )
     first = {key: value for key, value in devices[0].items() if all(d.get(key) == value for d in devices)}
     return {**first, "gpus": len(uuids), "uuids": uuids}
 

@@ -53,7 +53,7 @@ class ParameterSpace(ProductSpace):
             except (Exception, SystemExit) as error:  # the user's own code
                 raise InvalidInput(
                     f"constraint {name} raised {type(error).__name__}: {error!s:.200} for {config.key:.200}; it is "
-                    "called with a dictionary of all parameters and answers True or False"
+                    "called with a dictionary of all parameters and must return True or False"
                 ) from None
         return None
 
@@ -117,7 +117,7 @@ def parameter_space(
     size = tuple(several(problem_size, "problem_size"))
     found = ParameterSpace(ForeignWorkload(name, size), arch, knobs, callables(given, "constraints"))
     if found.listed and not found.valid:
-        raise InvalidInput(f"parameter_space({name!r}): the constraints refuse all {len(found):,} configurations")
+        raise InvalidInput(f"parameter_space({name!r}): the constraints reject all {len(found):,} configurations")
     return found
 
 

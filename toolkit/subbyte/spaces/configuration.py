@@ -69,7 +69,8 @@ class Configuration:
             meant = cls._meaning(part)
             if meant is None:
                 raise InvalidInput(
-                    f"configuration {shown(key)}: {shown(part)} is no part of one; expected a key such as {cls().key}"
+                    f"configuration {shown(key)}: {shown(part)} is not part of a key; expected a key such as "
+                    f"{cls().key}"
                 )
             if meant[0] in values:
                 raise InvalidInput(f"configuration {shown(key)}: {shown(part)} gives {meant[0]} a second time")
@@ -120,6 +121,6 @@ def named_once(values: Any, known: Collection[str] | None = None) -> dict[str, A
         if known is not None and name not in known:
             raise InvalidInput(f"unknown knob {shown(given)}: {did_you_mean(name, known)}")
         if name in found:
-            raise InvalidInput(f"knob {shown(given)}: {shown(name)[1:-1]} stands there twice")
+            raise InvalidInput(f"knob {shown(given)}: {shown(name)[1:-1]} occurs twice")
         found[name] = value
     return found

@@ -97,7 +97,7 @@ class ListedOneByOne(ListedTable):
             weight *= len(choices)
         for name, held in self.fixed.items():
             if getattr(config, name) != held:
-                raise InvalidInput(f"{name}={getattr(config, name)}: held at {held} in this space")
+                raise InvalidInput(f"{name}={getattr(config, name)}: fixed at {held} in this space")
         return index
 
     @cached_property

@@ -91,7 +91,7 @@ def layer_bars(of: str | NetworkCycles, measured: Iterable[MeasuredLayer] = (), 
     a layer that the network does not have.
     """
     if isinstance(of, NetworkCycles) and options:
-        raise InvalidInput(f"{', '.join(options)}: a ready record has its own; give a network's name with these")
+        raise InvalidInput(f"{', '.join(options)}: these go with a network's name; a finished record has its own")
     cycles = of if isinstance(of, NetworkCycles) else network(of, **options)
     found = tuple(measured)
     names = [_plain(layer.name) for layer in cycles.layers]

@@ -120,7 +120,7 @@ def speed_map(
     none. ``breakevens``: measured lines. Raises InvalidInput for anything else.
     """
     if isinstance(of, Surface) and options:
-        raise InvalidInput(f"{', '.join(options)}: a ready surface has its own; give the name of a layer with these")
+        raise InvalidInput(f"{', '.join(options)}: these go with the name of a layer; a finished surface has its own")
     found = of if isinstance(of, Surface) else surface(of, **options)
     lines = tuple(breakevens)
     for one in lines:

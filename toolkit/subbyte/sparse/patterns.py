@@ -272,9 +272,7 @@ def _grouped(weights: NDArray[Any], m: int, order: Sequence[int] | None) -> tupl
     """The weights as [..., groups, m], and the channels in that order."""
     channels = weights.shape[-1]
     if channels % m:
-        raise InvalidInput(
-            f"{channels} channels: groups of {m} do not fit; fill them up with zeros or choose another M"
-        )
+        raise InvalidInput(f"{channels} channels: groups of {m} do not fit; pad them with zeros or choose another M")
     places = np.arange(channels) if order is None else np.asarray(order)
     if places.dtype.kind not in "iu" or sorted(places.tolist()) != list(range(channels)):
         raise InvalidInput(f"order: expected each of the {channels} channels once")

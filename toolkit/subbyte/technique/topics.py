@@ -69,5 +69,5 @@ def plan_of(workload: ConvWorkload | str, config: Configuration, arch: Arch | st
     family, found = family_of(config), workload_named(workload)
     plan = family.plan(found, config, arch if isinstance(arch, Arch) else arch_named(arch))
     if reason := family.check(plan):
-        raise InvalidInput(f"{found.label} with {config.key} on {plan.arch.name} is refused: {reason}")
+        raise InvalidInput(f"{found.label} with {config.key} on {plan.arch.name} cannot be built: {reason}")
     return plan

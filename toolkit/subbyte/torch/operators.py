@@ -152,7 +152,7 @@ def _axes(x: torch.Tensor) -> str:
     if x.permute(0, 3, 1, 2).is_contiguous():
         return "nchw"
     raise InvalidInput(
-        f"x has strides {list(x.stride())}: must lie densely, as [N,H,W,C] or [N,C,H,W]; make it so first"
+        f"x has strides {list(x.stride())}: must be dense, as [N,H,W,C] or [N,C,H,W]; make it contiguous first"
     )
 
 
@@ -190,8 +190,8 @@ def _pack(
         ready = _Ready(_load(conversion, device), given, (plan.words.words,), plan.alignment)
         _ready[key] = ready
     out = torch.empty(ready.gives, dtype=torch.int32, device=x.device)
-    _require(x.data_ptr() % ready.alignment == 0, f"x begins at {x.data_ptr():#x}: must be a multiple of "
-             f"{ready.alignment} bytes; give a copy of it")  # fmt: skip
+    _require(x.data_ptr() % ready.alignment == 0, f"x starts at {x.data_ptr():#x}: must be a multiple of "
+             f"{ready.alignment} bytes; pass a copy of it")  # fmt: skip
     if dtype not in REALS:
         ready.run((x.data_ptr(), out.data_ptr()), _stream(device), False)
         return out
@@ -248,7 +248,7 @@ def _check(tensor: torch.Tensor, name: str, dtype: torch.dtype, count: int, devi
     if not tensor.is_contiguous():
         raise InvalidInput(f"{name} has strides {list(tensor.stride())}: must be contiguous")
     at = f"{tensor.data_ptr():#x}"
-    raise InvalidInput(f"{name} begins at {at}: must be a multiple of {VECTOR} bytes; give a copy of it")
+    raise InvalidInput(f"{name} starts at {at}: must be a multiple of {VECTOR} bytes; pass a copy of it")
 
 
 def _require(holds: bool, message: str) -> None:

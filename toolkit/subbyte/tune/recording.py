@@ -139,7 +139,7 @@ def assemble(measurements: str | os.PathLike[str] | None, bundle: str | os.PathL
     if missing:
         raise InvalidInput(
             f"{paths[0]}: {len(missing)} of {len(entries)} configurations have no result (first: {missing[0]}); "
-            f"run `subbyte landscape measure {bundle}` again, it goes on where it stopped"
+            f"run `subbyte landscape measure {bundle}` again to continue"
         )
     return made
 
@@ -189,7 +189,7 @@ def _check(running: Sequence[subprocess.Popen[bytes]], logs: Sequence[Path]) -> 
     if all(process.poll() not in (None, 0) for process in running):
         texts = (log.read_text(encoding="utf-8", errors="replace").strip() for log in logs)
         said = {text.removeprefix("error: ")[-300:] for text in texts}
-        raise MissingDependency(f"no GPU is left to measure on: {'; '.join(sorted(said)) or 'without a word'}")
+        raise MissingDependency(f"no GPU is left to measure on: {'; '.join(sorted(said)) or 'no reason given'}")
 
 
 def _finish(running: Sequence[subprocess.Popen[bytes]], until: float) -> None:

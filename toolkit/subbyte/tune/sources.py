@@ -48,7 +48,7 @@ class Sources(ExitStack):
                 f"unknown runner {shown(runner)}: {did_you_mean(runner, RUNNERS)} (in Python also a Runner)"
             )
         if given is not None and not replayed(runner):
-            raise InvalidInput("a landscape goes with the runner replay")
+            raise InvalidInput("a landscape needs the runner replay")
         self._runner, self._given = runner, given
         self._arch, self._kind, self._fixed = arch, kind, fixed
         self._device, self._timeout = device, timeout
@@ -134,7 +134,7 @@ def _choose(
         f"nothing can measure {workload.label}: this machine shows no GPU and no landscape of it "
         f"({where}) is shipped; "
         + (f"shipped of this space: {', '.join(others)}; " if others else "")
-        + "`subbyte landscape list` shows those there are, and the runner fake gives made-up times"
+        + "`subbyte landscape list` lists them all, and the runner fake gives made-up times"
     )
 
 
@@ -183,7 +183,7 @@ def require_covered(workload: ConvWorkload, arch: Arch | str, kind: str) -> None
     """Raise Unsupported with the reason when no kernel of a kind of space covers the workload."""
     reason = not_covered(workload, arch, kind)
     if reason is not None:
-        raise Unsupported(f"the {kind} space of {workload} holds nothing that can be built: {reason}")
+        raise Unsupported(f"the {kind} space of {workload} has no configuration that can be built: {reason}")
 
 
 def not_covered(workload: ConvWorkload, arch: Arch | str, kind: str) -> str | None:

@@ -34,7 +34,7 @@ class MatmulWorkload(ConvWorkload):
         super().__post_init__()
         plain = (self.r, self.s, self.pad, self.stride, self.dilation) == (1, 1, 0, 1, 1)
         if not plain or (self.n, self.h, self.w) != _pixels(self.rows):
-            raise InvalidInput(f"workload {super().sizes}: no matrix product; make one with subbyte.gemm(m, n, k)")
+            raise InvalidInput(f"workload {super().sizes}: not a matrix product; make one with subbyte.gemm(m, n, k)")
 
     @property
     def rows(self) -> int:

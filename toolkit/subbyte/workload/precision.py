@@ -121,7 +121,7 @@ class Precision:
                                f"they are encoded and padded where that is not usual, such as {EXAMPLE}")  # fmt: skip
         padding = more.pop() if more and more[-1] in PADDINGS else ZERO
         if len(more) > 1 or "" in more:
-            raise InvalidInput(f"operand types {shown(given)}: too many parts; expected such as {EXAMPLE}")
+            raise InvalidInput(f"operand types {shown(given)}: too many parts; expected, for example, {EXAMPLE}")
         codes = more[0].split(".") if more else []
         if len(codes) not in (0, 2, 3):
             known = did_you_mean(more[0], PADDINGS) if len(codes) == 1 else f"not {len(codes)}"

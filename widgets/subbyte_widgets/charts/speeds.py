@@ -25,7 +25,7 @@ def limits_chart(record: SpeedLimits, theme: str = "auto") -> Chart:
     traces = [go.Bar(x=values, y=names, orientation="h", marker={"color": shades}, text=[f"{v:.2f}" for v in values],
                      textposition="outside", cliponaxis=False, customdata=about, showlegend=False,
                      hovertemplate="%{y}: %{x:.2f} " + US + "; %{customdata}<extra></extra>")]  # fmt: skip
-    return chart(traces, record.finding.replace(" us", f" {US}").rstrip("."), record.device,
+    return chart(traces, record.finding.rstrip("."), record.device,
                  {"title": {"text": f"time ({US})"}}, {"autorange": "reversed"}, record, theme,
                  height=200 + 30 * len(names))  # fmt: skip
 

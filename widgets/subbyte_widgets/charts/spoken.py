@@ -14,7 +14,7 @@ from subbyte_widgets.charts.static import drawable, marks
 FEW = 12
 """Values that are all read out; of more, each series has its range."""
 KINDS = {"bar": "Bar chart", "heatmap": "Map of cells", "parcoords": "Lines over parallel axes"}
-UNITS = {"µs": "microseconds", "us": "microseconds", "TOPS": "tera-operations per second", "%": "percent",
+UNITS = {"us": "microseconds", "TOPS": "tera-operations per second", "%": "percent",
          "log": "logarithmic"}  # fmt: skip
 GIVE = """(chart, name, words) => {
   chart.setAttribute("role", "img");

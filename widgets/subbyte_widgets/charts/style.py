@@ -35,7 +35,7 @@ TALL = 600
 CONFIG = {"showSendToCloud": False, "displaylogo": False, "displayModeBar": False}
 """Not "responsive": JupyterLab sizes charts, and a responsive one has no height left after a change of theme."""
 MIME = "application/vnd.plotly.v1+json"
-US = "\u00b5s"
+US = "us"
 BREAK = "<br>"
 GREY = f"rgb({int(INK[1:3], 16)}, {int(INK[3:5], 16)}, {int(INK[5:7], 16)})"
 INKED = element(
@@ -172,8 +172,15 @@ def chart(
 
 
 def wrapped(words: str, width: int) -> list[str]:
-    """Text wrapped into lines; a number stays with its percent sign, and names are not broken at hyphens."""
-    lines = textwrap.wrap(words.replace(" %", "\u00a0%"), width, break_on_hyphens=False)
+    """Text wrapped into lines; a number stays with its percent sign, names are not broken at hyphens, and the last line
+    is not a single word where the others can spare one."""
+    kept = words.replace(" %", "\u00a0%")
+    lines = textwrap.wrap(kept, width, break_on_hyphens=False)
+    for narrower in range(width - 1, width // 2, -1):
+        if len(lines) < 2 or " " in lines[-1]:
+            break
+        other = textwrap.wrap(kept, narrower, break_on_hyphens=False)
+        lines = other if len(other) == len(lines) else lines
     return [line.replace("\u00a0", " ") for line in lines]
 
 

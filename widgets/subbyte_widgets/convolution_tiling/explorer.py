@@ -40,6 +40,7 @@ class TilingExplorer(Panel):
         self.controls = ipywidgets.HBox(layout=layout)
         self._set_knobs()
         super().__init__([self.controls, self.view], selection)
+        self.add_class("sb-tiling-exploring")
 
     def turn_to(self, choice: Choice) -> None:
         """Set the knobs to what is selected and draw its tiling."""
@@ -60,7 +61,7 @@ class TilingExplorer(Panel):
             if kept is None or (kept.workload, kept.arch) != (self.workload, self.arch):
                 raise
             self.view.show(kept)
-            reason = str(problem).rpartition(" is refused: ")[2]  # of the layer and the configuration the knobs tell
+            reason = str(problem).rpartition(" cannot be built: ")[2]  # the knobs show the rest
             note = f"Refused: {reason}. Still shown: {kept.config.key}."
         self.note = note
 

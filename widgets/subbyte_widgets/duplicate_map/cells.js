@@ -124,6 +124,7 @@ function lettering(sheet) {
   return {
     write(wanted, area) {
       [labels, size] = [wanted, area];
+      sheet.style.maxWidth = `min(810px, (100vh - var(--sb-around, 235px)) * ${area[0] / area[1]})`; // with its controls on one screen
       paint();
     },
     end() {

@@ -41,7 +41,7 @@ class DuplicateExplorer(Panel):
         self.tile_width = _slider("tile width", tile[1], 1, 16)
         self.warps = _slider("warps", self.view.warps, 1, 8)
         self.corner = ipywidgets.Checkbox(False, description="tile at the image's corner", indent=False)
-        self.corner.layout = ipywidgets.Layout(width="270px", margin="2px 2px 2px 24px")
+        self.corner.layout = ipywidgets.Layout(width="200px", margin="2px 2px 2px 24px")
         controls = [self.kernel, self.stride, self.dilation, self.tile_height, self.tile_width,
                     self.warps, self.corner]  # fmt: skip
         self._moved = False
@@ -49,6 +49,7 @@ class DuplicateExplorer(Panel):
             control.observe(self._update, "value")
         box = ipywidgets.HBox(controls, layout=ipywidgets.Layout(flex_flow="row wrap", max_width="900px"))
         super().__init__([box, self.view], selection)
+        self.add_class("sb-map-exploring")
 
     def turn_to(self, choice: Choice) -> None:
         """Set the controls to the selected convolution and its block tile, and draw their map."""
@@ -110,5 +111,5 @@ def _slider(name: str, value: int, least: int, most: int) -> ipywidgets.IntSlide
         max=max(most, value),
         description=name,
         continuous_update=True,
-        layout=ipywidgets.Layout(width="270px"),
+        layout=ipywidgets.Layout(width="206px"),
     )

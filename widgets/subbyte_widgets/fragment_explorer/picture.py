@@ -17,12 +17,14 @@ from subbyte.device.shared_operand import PIECE_BYTES
 from subbyte_widgets.svg import element, text
 
 WIDTH = 760.0
-LEFT, RIGHT_X, TOP = 44.0, 482.0, 42.0
+LEFT, RIGHT_X, TOP = 44.0, 482.0, 22.0
 A_W, CELL_W, CELL_H = 400.0, 33.0, 15.5
 WARP_ROWS = 16
 DETAIL_X, DETAIL_Y, DETAIL_W = 18.0, 156.0, 400.0
 PACKED_H = 56.0
-LANE_W, LANE_H, LANE_X = 21.0, 12.5, 72.0
+LANE_W, LANE_H, LANE_X, LANE_Y = 17.0, 13.0, 32.0, 62.0
+BETWEEN, OPERANDS = 14.0, 6.0
+"""Pixels between the two pictures where they are one, and between the registers of two operands."""
 NAMES = {"a": "A", "b": "B", "c": "C and D"}
 MARKS = {"native": "\u25cf", "emulated": "\u25d0", "absent": "\u25cb"}
 TIMES = "\u00d7"
@@ -61,24 +63,52 @@ def words(record: Fragments, operand: str, warp: int = 0) -> list[Word]:
 
 
 def fragments_svg(record: Fragments, chosen: Chosen | None = None) -> str:
-    """The picture of one instruction; with ``chosen``, its lane and register are marked and shown in detail.
+    """One picture of an instruction; with ``chosen``, its lane and register are marked and shown in detail.
 
     For a warpgroup the chosen element's warp is drawn, else the first; the browser switches to another.
     """
+    (matrices, wide, high), (lanes, beside, long) = _matrices(record, chosen), _registers(record, chosen)
+    beside_them = element("g", lanes, transform=f"translate({wide + BETWEEN:.0f} 0)")
+    parts, size = [*matrices, beside_them], (wide + BETWEEN + beside, max(high, long))
+    return _svg(record, parts, *size, class_="sb-frag-svg" + (" chosen" if chosen else ""))
+
+
+def fragments_html(record: Fragments) -> str:
+    """The same without a selection, in two pictures: side by side in a wide page, else one below the other."""
+    pictures = [_svg(record, *made) for made in (_matrices(record, None), _registers(record, None))]
+    warps = record.warps if record.warps > 1 else None
+    return element("div", pictures, class_="sb-frag-svg", data_bits=record.bits, data_warps=warps)
+
+
+def _svg(record: Fragments, parts: str | list[str], width: float, height: float, class_: str | None = None) -> str:
+    return element(
+        "svg",
+        parts,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {width:.0f} {height:.0f}",
+        preserveAspectRatio="xMinYMin meet",
+        class_=class_,
+        role="group",
+        aria_label=record.title(),
+        data_bits=record.bits if class_ else None,
+        data_warps=record.warps if class_ and record.warps > 1 else None,
+    )
+
+
+def _matrices(record: Fragments, chosen: Chosen | None) -> tuple[list[str], float, float]:
+    """What the instruction is, its matrices and the register of ``chosen`` in detail; their width and height."""
     per = len(record.b[0][0])
     rows_of_b = record.k // per
     b_height = 22.0 if rows_of_b > 4 else 42.0
     packed = bool(record.shared) and record.bits == 8
-    middle = TOP + 22 + rows_of_b * b_height + 46 + 66 * bool(record.shared) + PACKED_H * packed
+    middle = TOP + 22 + rows_of_b * b_height + 46 + 86 * bool(record.shared) + PACKED_H * packed
     high, warp = CELL_H, _warp(record, chosen)
     places = {
         "a": (LEFT, middle, A_W / record.k, high),
         "b": (RIGHT_X, TOP + 22, CELL_W, b_height / per),
         "c": (RIGHT_X, middle, CELL_W, high),
     }
-    lanes_y = middle + record.m // record.warps * high + 46
     lane = record.owner(chosen.operand, chosen.row, chosen.column)[0] if chosen else -1
-    registers = [(p, r) for p in ("ac" if record.shared else "abc") for r in range(len(record.map(p)[0]))]
     parts = [
         text(18, 20, record.name, "h"),
         text(18, 40, f"D = A {TIMES} B + C: {record.m} {TIMES} {record.k} by {record.k} {TIMES} {record.n}", "s"),
@@ -87,21 +117,9 @@ def fragments_svg(record: Fragments, chosen: Chosen | None = None) -> str:
         text(DETAIL_X, DETAIL_Y + 57, _rectangles(record), "s"),
         _packed_word() if packed else "",
         *(_matrix(record, p, places[p], lane, chosen, warp) for p in "abc"),
-        _registers(registers, lanes_y, lane, record, chosen),
         element("g", _detail(record, chosen) if chosen else "", class_="detail"),
     ]
-    height = lanes_y + len(registers) * LANE_H + 14 + 2 * 6
-    return element(
-        "svg",
-        parts,
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {WIDTH:.0f} {height:.0f}",
-        class_="sb-frag-svg" + (" chosen" if chosen else ""),
-        role="group",
-        aria_label=record.title(),
-        data_bits=record.bits,
-        data_warps=record.warps if record.warps > 1 else None,
-    )
+    return parts, WIDTH, middle + record.m // record.warps * high + 10
 
 
 def _packed_word() -> str:
@@ -256,29 +274,32 @@ def _box(x: float, y: float, w: float, h: float) -> str:
     return f"M{x + 0.8:.4g} {y + 0.8:.4g}h{w - 1.6:.4g}v{h - 1.6:.4g}h{1.6 - w:.4g}z"
 
 
-def _registers(registers: list[tuple[str, int]], y0: float, lane: int, record: Fragments, chosen: Chosen | None) -> str:
-    """The registers of the 32 lanes of a warp: one column each."""
+def _registers(record: Fragments, chosen: Chosen | None) -> tuple[str, float, float]:
+    """The registers of the 32 lanes of a warp, a row each, and the size of their picture."""
+    registers = [(p, r) for p in ("ac" if record.shared else "abc") for r in range(len(record.map(p)[0]))]
     holder = record.owner(chosen.operand, chosen.row, chosen.column) if chosen else (-1, -1, -1)
     piece = bool(record.shared) and chosen is not None and chosen.operand == "b"
-    warp, lane = (0, -1) if piece or lane < 0 else divmod(lane, LANES)
+    warp, lane = (0, -1) if piece or chosen is None else divmod(holder[0], LANES)
     whose = f"warp {warp}" if record.warps > 1 else "the warp"
-    parts = [text(18, y0 - 24, f"Registers of {whose}: a column for each lane", "h warp")]
-    parts += [text(LANE_X + (i + 0.5) * LANE_W, y0 - 6, i, "n m") for i in range(LANES)]
-    y = y0
+    parts = [text(LANE_X, 20, f"Registers of {whose}", "h warp"), text(LANE_X, 38, "a row for each lane", "s")]
+    parts += [text(LANE_X - 7, LANE_Y + i * LANE_H + 11, i, "n e") for i in range(LANES)]
+    x = LANE_X
     for number, (operand, register) in enumerate(registers):
-        y += 6 if number and operand != registers[number - 1][0] else 0
-        parts.append(text(LANE_X - 8, y + 12, f"{operand}{register}", "t e"))
+        x += OPERANDS if number and operand != registers[number - 1][0] else 0
+        parts.append(text(x + LANE_W / 2, LANE_Y - 6, f"{operand}{register}", "t m"))
         for i in range(LANES):
             here = chosen is not None and (operand, register, i) == (chosen.operand, holder[1], holder[0] % LANES)
             class_ = f"q k{register}" + " mine" * (i == lane) + " here" * here
-            d = _box(LANE_X + i * LANE_W, y, LANE_W, LANE_H)
+            d = _box(x, LANE_Y + i * LANE_H, LANE_W, LANE_H)
             parts.append(element("path", class_=class_, d=d, data_w=f"{operand} {i} {register}"))
-        y += LANE_H
-    ring = element("rect", class_="ring", x=LANE_X - 4, y=y0 - 4, width=LANES * LANE_W + 8, height=y - y0 + 8, rx=5)
-    return element(
+        x += LANE_W
+    wide, high = x - LANE_X, LANES * LANE_H
+    ring = element("rect", class_="ring", x=LANE_X - 4, y=LANE_Y - 4, width=wide + 8, height=high + 8, rx=5)
+    panel = element(
         "g", [ring, *parts], class_="panel lanes", tabindex=0, data_lm_suppress_shortcuts="true", role="application",
-        aria_label="Registers: left and right arrow keys change the lane, up and down the register",
+        aria_label="Registers: up and down arrow keys change the lane, left and right the register",
     )  # fmt: skip
+    return panel, max(x, LANE_X + 170) + 6, LANE_Y + high + 8
 
 
 def _detail(record: Fragments, chosen: Chosen) -> list[str]:

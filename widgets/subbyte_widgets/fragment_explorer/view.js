@@ -7,12 +7,12 @@ const DETAIL = { x: 18, y: 156, width: 400 };
 function render({ model, el }) {
   const root = document.createElement("div");
   root.className = "sb-frag";
-  root.innerHTML = `<div class="choices" role="radiogroup" aria-label="Instruction"></div>
-    <div class="warps" role="radiogroup" aria-label="Warp whose rows are drawn" hidden></div><div class="problem" role="alert" hidden></div><div class="say" aria-live="polite"></div><div class="stage"></div>`;
+  root.innerHTML = `<div class="bar"><div class="choices" role="radiogroup" aria-label="Instruction"></div>
+    <div class="warps" role="radiogroup" aria-label="Warp whose rows are drawn" hidden></div></div><div class="problem" role="alert" hidden></div><div class="say" aria-live="polite"></div><div class="stage"></div>`;
   const [choices, warpsOf, problem, stage, say] = [".choices", ".warps", ".problem", ".stage", ".say"].map((name) => root.querySelector(name));
   el.append(root);
 
-  let svg = null;
+  let svg = null; // holds the pictures of the matrices and of the registers
   let shown = null; // the instruction whose picture is in the page
   let held = new Map(); // "operand,row,column" -> [word, place in the word]
   let words = new Map(); // "operand,lane,register" -> word
@@ -49,7 +49,7 @@ function render({ model, el }) {
     if (name !== shown) {
       const panel = svg?.contains(document.activeElement) ? document.activeElement.classList[1] : null;
       stage.innerHTML = pictures[name];
-      svg = stage.querySelector("svg");
+      svg = stage.firstElementChild;
       shown = name;
       turned = 0;
       index();
@@ -132,7 +132,7 @@ function render({ model, el }) {
     add(lanes[holder(operand, lane)], "mine");
     add([word.node], "here");
     if (!piece(operand)) add([cells.get(key(operand, within, register))], "here");
-    if (warps() > 1 && !piece(operand)) svg.querySelector(".warp").textContent = `Registers of warp ${warp}: a column for each lane`;
+    if (warps() > 1 && !piece(operand)) svg.querySelector(".warp").textContent = `Registers of warp ${warp}`;
     frame(operand, at[1], at[2]);
     detail(word, i);
     if (piece(operand)) {
@@ -216,8 +216,8 @@ function render({ model, el }) {
       const found = held.get(key(...here));
       if (!found || piece(found[0].operand) || !(event.key in arrows)) return;
       const [one, i] = found;
-      const row = rows.findIndex(([operand, register]) => operand === one.operand && register === one.register) + below;
-      if (rows[row]) chooseWord(rows[row][0], one.lane + right, rows[row][1], i);
+      const row = rows.findIndex(([operand, register]) => operand === one.operand && register === one.register) + right;
+      if (rows[row]) chooseWord(rows[row][0], one.lane + below, rows[row][1], i);
     } else {
       const operand = panel.classList[1];
       const [row, column] = here[0] === operand ? here.slice(1) : [0, 0];

@@ -12,7 +12,7 @@ from subbyte.errors import SubbyteError
 from subbyte.technique.topics import plan_of
 from subbyte_widgets._base import PACKED, View, script
 from subbyte_widgets._selection import Choice
-from subbyte_widgets.fragment_explorer.picture import Chosen, fragments_svg, in_words
+from subbyte_widgets.fragment_explorer.picture import Chosen, fragments_html, fragments_svg, in_words
 from subbyte_widgets.svg import sentence_svg, standalone
 
 HERE = Path(__file__).parent
@@ -39,7 +39,7 @@ class FragmentExplorer(View):
 
     def __init__(self, instruction: str = "m16n8k32.s8", **options: Any) -> None:
         super().__init__(instruction=instruction, **options)
-        self.pictures = {name: fragments_svg(fragments(name)) for name in EVERY_PATTERN}
+        self.pictures = {name: fragments_html(fragments(name)) for name in EVERY_PATTERN}
         self._say(None)
 
     @property

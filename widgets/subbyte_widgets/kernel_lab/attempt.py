@@ -64,7 +64,7 @@ def table(attempts: Iterable[Attempt], landscape: Landscape | None) -> Markup:
 
 
 def _time(microseconds: float | None) -> str:
-    return "" if microseconds is None else f"{microseconds:.2f} µs"
+    return "" if microseconds is None else f"{microseconds:.2f} us"
 
 
 def _recorded(landscape: Landscape, config: Configuration) -> str:

@@ -16,6 +16,9 @@ from subbyte_widgets._base import Panel, refuse_unknown
 from subbyte_widgets._selection import Choice
 from subbyte_widgets.kernel_reader.view import KernelReader
 
+HEIGHT = "clamp(120px, calc((100vh - 430px) * 0.45), 320px)"
+"""Of the text: with the reader below it, it fits JupyterLab's window."""
+
 
 class KernelEditor(Panel):
     """The editable CUDA text of a kernel, a button, and a :class:`KernelReader` of the difference.
@@ -32,7 +35,7 @@ class KernelEditor(Panel):
         self.device = device
         self.reports: tuple[EditReport, ...] = ()
         self._thread: threading.Thread | None = None
-        size = ipywidgets.Layout(width="calc(100% - 4px)", height="320px")
+        size = ipywidgets.Layout(width="calc(100% - 4px)", height=HEIGHT)
         self.text = ipywidgets.Textarea(self.kernel.cuda, layout=size, placeholder="CUDA text of the kernel")
         for name in ("sb-reader-edit", "sideways"):
             self.text.add_class(name)
@@ -43,8 +46,9 @@ class KernelEditor(Panel):
         self.reset.on_click(lambda _button: setattr(self.text, "value", self.kernel.cuda))
         self.view = KernelReader(self.kernel, **{"language": "cuda", **options})
         buttons = ipywidgets.HBox([self.button, self.reset])
-        layout = ipywidgets.Layout(max_width="900px")
+        layout = ipywidgets.Layout(max_width="1140px")
         super().__init__([self.text, buttons, self.outcome, self.view], selection, layout=layout)
+        self.add_class("sb-editing")
 
     def turn_to(self, choice: Choice) -> None:
         """Edit the selected kernel. Raises InvalidInput if changes would be lost."""

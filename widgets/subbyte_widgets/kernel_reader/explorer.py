@@ -46,12 +46,13 @@ class KernelExplorer(Panel):
         self._moved, self._asked = True, 0
         self._prepare(self.arch)
         self.switches: dict[str, ipywidgets.Dropdown] = {}
-        self.controls = ipywidgets.HBox(layout=ipywidgets.Layout(flex_flow="row wrap", max_width="900px"))
+        self.controls = ipywidgets.HBox(layout=ipywidgets.Layout(flex_flow="row wrap", max_width="1140px"))
         self._set_switches()
         self._moved = False
         self.view = KernelReader(**options)
         self._thread: threading.Thread | None = None
         super().__init__([self.controls, self.view], selection)
+        self.add_class("sb-choosing")
         if selection is None:
             self._update()
 

@@ -7,6 +7,15 @@ function node(tag, name, words) {
   return made;
 }
 
+// The number of the line at which a kernel begins: macros, helpers and a declaration may stand before it.
+const signature = (lines) => Math.max(0, lines.findLastIndex((line) => line.includes("__global__")));
+
+// An editor around the reader opens there.
+function openEditor(root) {
+  const text = root.closest(".sb-editing")?.querySelector("textarea");
+  if (text && !text.scrollTop) text.scrollTop = signature(text.value.split("\n")) * parseFloat(getComputedStyle(text).lineHeight);
+}
+
 function code(words, query) {
   const made = node("code");
   let rest = words;

@@ -14,11 +14,10 @@ function render({ model, el }) {
       <input type="search" placeholder="search (/)" aria-label="search" ${quiet}><span class="found"></span>
       <label class="only"><input type="checkbox" ${quiet}>only changes</label></div>
     <div class="bar legend" aria-label="Instruction classes; a click goes to the next one"></div>
-    <div class="say" aria-live="polite"></div><div class="frame"><div class="pane sideways" tabindex="0" role="application" ${quiet} aria-label="The text: arrow keys visit
+    <div class="say" aria-live="polite"></div><div class="beside"><div class="frame"><div class="pane sideways" tabindex="0" role="application" ${quiet} aria-label="The text: arrow keys visit
       lines, 1 to 4 change the text, slash searches, n goes to the next find, d to the next difference"><div></div></div>
       <canvas aria-hidden="true"></canvas></div>
-    <div class="facts"></div>
-    <div class="note">Counted in the machine code: a loop runs its instructions many times.</div></div>`;
+    <div class="facts"></div></div></div>`;
   const [problem, all, head, tabs, search, found, only, legend, pane, sizer, canvas, say, facts] = [".problem", ".all",
     ".head", ".tabs", "input[type=search]", ".found", ".only", ".legend", ".pane", ".pane > div", "canvas", ".say",
     ".facts"].map((name) => root.querySelector(name));
@@ -74,11 +73,11 @@ function render({ model, el }) {
     if (!tabs.children.length) controls();
     for (const tab of tabs.children) tab.setAttribute("aria-selected", String(tab.dataset.value === model.get("language")));
     facts.replaceChildren(...model.get("facts").map(([name, value, other, change]) => {
-      const line = node("div", change ? "changed" : "");
+      const line = node("div", change ? "fact changed" : "fact");
       line.append(node("span", "", name), node("span", "", change ? `${value} \u2192 ${other}` : value));
       if (configs.length > 1) line.append(node("em", "", change || "same"));
       return line;
-    }));
+    }), node("p", "note", "Counted in the machine code: a loop runs its instructions many times."));
   }
 
   function controls() {
@@ -126,7 +125,7 @@ function render({ model, el }) {
   // One lane per class from the first line to the last, and the part that is in sight.
   function map() {
     const scale = window.devicePixelRatio || 1;
-    const [wide, high] = [66, 432];
+    const [wide, high] = [66, canvas.clientHeight];
     Object.assign(canvas, { width: wide * scale, height: high * scale });
     const pen = canvas.getContext("2d");
     pen.scale(scale, scale);
@@ -166,9 +165,10 @@ function render({ model, el }) {
     model.save_changes();
   }
 
-  // Another text, at the first row that differs, or that has a class.
+  // Another text, at the first row that differs, or the kernel's first that has a class.
   function turn(language) {
-    const marked = model.get("texts")[language].split("\n").findIndex((line) => line[1] !== " ");
+    const lines = model.get("texts")[language].split("\n");
+    const marked = lines.findIndex((line, i) => i >= signature(lines) && line[1] !== " ");
     write({ language, line: model.get("hunks")[language]?.[0]?.[0] ?? Math.max(marked, 0) });
   }
 
@@ -216,7 +216,7 @@ function render({ model, el }) {
   });
   canvas.addEventListener("click", (event) => {
     fresh();
-    pane.scrollTop = (event.offsetY / Math.min(432, shown.length * ROW)) * shown.length * ROW - 216;
+    pane.scrollTop = (event.offsetY / Math.min(pane.clientHeight, shown.length * ROW)) * shown.length * ROW - pane.clientHeight / 2;
   });
   search.addEventListener("input", () => write({ query: search.value }));
   search.addEventListener("keydown", onSearchKey);
@@ -227,10 +227,12 @@ function render({ model, el }) {
   const watched = ["texts", "configs", "title", "facts", "hunks", "language", "query", "only_changes", "error"]
     .map((name) => [`change:${name}`, later]).concat([["change:line", () => moved(stale || reveal())]]);
   for (const one of watched) model.on(...one);
+  window.addEventListener("resize", moved);
   draw();
-  const unseen = onceShown(pane, () => moved(reveal()));
+  const unseen = onceShown(pane, () => moved(reveal(openEditor(root))));
   return () => {
     cancelAnimationFrame(frame);
+    window.removeEventListener("resize", moved);
     unseen();
     dark.disconnect();
     for (const one of watched) model.off(...one);

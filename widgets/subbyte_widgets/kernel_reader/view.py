@@ -105,10 +105,12 @@ class KernelReader(View):
 
 
 def _first(record: KernelReading, language: str) -> int:
-    """The row at which a reader begins: the first that differs, or of one kernel the first that has a class."""
+    """The row at which a reader begins: the first that differs, or of one kernel its first that has a class."""
     if hunks := record.hunks.get(language):
         return int(hunks[0][0])
-    return next((place for place, row in enumerate(record.rows[language]) if row.kind), 0)
+    rows = record.rows[language]
+    begins = max((place for place, row in enumerate(rows) if "__global__" in row.text), default=0)
+    return next((place for place, row in enumerate(rows) if row.kind and place >= begins), 0)
 
 
 def _packed(record: KernelReading, language: str) -> str:

@@ -12,7 +12,7 @@ from subbyte_widgets.svg import element, text
 
 WIDTH, LEFT, END, TOP, ROW = 760.0, 186.0, 520.0, 62.0, 30.0
 BAR = 14.0
-US = "\u00b5s"
+US = "us"
 Place = Callable[[float], float]
 """Maps microseconds to a point of the picture."""
 LABEL = "What is known of the layer's time: up and down arrow keys choose a row"

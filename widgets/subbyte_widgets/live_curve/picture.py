@@ -59,7 +59,7 @@ def curve_svg(curve: Mapping[str, Sequence[Any]], total: int, title: str, status
     last = [(i, best) for i, best in enumerate(curve["best_microseconds"]) if best is not None][-1:]
     for i, best in last:
         parts.append(element("circle", cx=axes.x(i), cy=axes.y(best), r=5, class_="end"))
-        parts.append(text(axes.x(i) - 4, axes.y(best) + 18, f"{best:.2f} \u00b5s", "best-label e"))
+        parts.append(text(axes.x(i) - 4, axes.y(best) + 18, f"{best:.2f} us", "best-label e"))
     return element("svg", parts, xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {WIDTH:.0f} {HEIGHT:.0f}",
                    class_="sb-curve-svg", role="img", aria_label=f"{title}. {status}")  # fmt: skip
 
@@ -87,7 +87,7 @@ def _grid(axes: Axes) -> list[str]:
     parts.append(text((LEFT + RIGHT) / 2, BOTTOM + 38, "trial", "s m"))
     middle = (TOP + BOTTOM) / 2
     turn = f"rotate(-90 14 {middle:.0f})"
-    parts.append(text(14, middle, "\u00b5s (log)", "s m", transform=turn))
+    parts.append(text(14, middle, "us (log)", "s m", transform=turn))
     marks = [("M456 {y}h0", "dots", 464, "measured"), ("M535 {c}l6 6m0 -6l-6 6", "failed", 546, "failed"),
              ("M598 {y}h22", "best", 626, "best so far")]  # fmt: skip
     for path, class_, x, words in marks:

@@ -74,7 +74,7 @@ function render({ model, el }) {
     if (last >= 0) {
       const [x, y, time] = [scale.x(last), scale.y(curve.best_microseconds[last]), curve.best_microseconds[last]];
       svg.append(node("circle", { cx: x, cy: y, r: 5, class: "end" }));
-      svg.append(label(x - 4, y + 18, `${time.toFixed(2)} \u00b5s`, "best-label e"));
+      svg.append(label(x - 4, y + 18, `${time.toFixed(2)} us`, "best-label e"));
     }
     stage.replaceChildren(svg);
     problem.hidden = !model.get("error");
@@ -95,7 +95,7 @@ function render({ model, el }) {
     svg.append(node("path", { d: `M${LEFT} ${BOTTOM}H${RIGHT}`, class: "axis" }));
     svg.append(label((LEFT + RIGHT) / 2, BOTTOM + 38, "trial", "s m"));
     const middle = (TOP + BOTTOM) / 2;
-    const side = label(14, middle, "\u00b5s (log)", "s m");
+    const side = label(14, middle, "us (log)", "s m");
     side.setAttribute("transform", `rotate(-90 14 ${middle})`);
     svg.append(side);
     const marks = [["M456 14h0", "dots", 464, "measured"], ["M535 11l6 6m0 -6l-6 6", "failed", 546, "failed"],
@@ -114,7 +114,7 @@ function render({ model, el }) {
     const time = curve.microseconds[place];
     svg.append(node("path", { d: `M${x} ${TOP}V${BOTTOM}`, class: "cursor" }));
     if (time !== null) svg.append(node("circle", { cx: x, cy: scale.y(time), r: 7, class: "cursor-dot" }));
-    const came = time === null ? `failed (${curve.failures[place]})` : `${time.toFixed(2)} \u00b5s`;
+    const came = time === null ? `failed (${curve.failures[place]})` : `${time.toFixed(2)} us`;
     say.textContent = `Trial ${curve.numbers[place]}: ${came}, ${model.get("labels")[place] ?? ""}`;
   }
 

@@ -1,8 +1,7 @@
 // Parallel coordinates on a canvas. The lines are painted once on a canvas of their own; a selection is a second layer.
 // The text of the view's own file follows this one.
 
-const HIGH = 300;
-const [TOP, BOTTOM, LEFT, RIGHT] = [14, 254, 34, 66];
+const [TOP, LEFT, RIGHT, NAME] = [14, 34, 66, 16]; // NAME: height of a row of names
 const FONT = "12px system-ui, sans-serif";
 const BAND = 0.62; // part of the room of a value that its lines fill
 
@@ -57,7 +56,7 @@ function parallel(root, canvas) {
   const base = document.createElement("canvas");
   let brush = {};
   let points = null;
-  let wide = 0;
+  let [wide, high, bottom] = [0, 300, 254];
 
   // Where a time lies between the best (0) and the worst (1); its colour.
   const level = (time) => Math.log(time / points.best) / Math.max(Math.log(points.worst / points.best), 1e-9);
@@ -71,10 +70,10 @@ function parallel(root, canvas) {
   const x = (axis) => LEFT + (axis / last()) * (wide - LEFT - RIGHT);
   const axisOf = (name) => (name === "time" ? last() : points.shown.indexOf(points.names.indexOf(name)));
   // Lines that share a value lie side by side in its band: the fastest lowest, the slowest highest.
-  const y = (knob, digit, place) => BOTTOM - ((digit + 0.5 + BAND * side(place)) / points.values[knob].length) * (BOTTOM - TOP);
+  const y = (knob, digit, place) => bottom - ((digit + 0.5 + BAND * side(place)) / points.values[knob].length) * (bottom - TOP);
   const yOf = (axis, place) => y(points.shown[axis], points.turns[place][points.shown[axis]], place);
   const side = (place) => (points.rank.has(place) ? points.rank.get(place) / points.byTime.length - 0.5 : 0);
-  const yTime = (time) => BOTTOM - level(time) * (BOTTOM - TOP);
+  const yTime = (time) => bottom - level(time) * (bottom - TOP);
 
   function trace(pen, place) {
     points.shown.forEach((_, axis) => pen[axis ? "lineTo" : "moveTo"](x(axis), yOf(axis, place)));
@@ -85,7 +84,7 @@ function parallel(root, canvas) {
   function sized(which) {
     const scale = window.devicePixelRatio || 1;
     which.width = wide * scale;
-    which.height = HIGH * scale;
+    which.height = high * scale;
     const pen = which.getContext("2d");
     pen.scale(scale, scale);
     return pen;
@@ -93,9 +92,9 @@ function parallel(root, canvas) {
 
   function paintBase(found, width, brushed) {
     points = found;
-    wide = width;
-    brush = brushed;
+    [wide, high, brush] = [width, canvas.clientHeight || high, brushed];
     const pen = sized(base);
+    bottom = high - NAME * (1 + Math.max(2, ...nameRows(pen, named()).map(({ row }) => row + 1)));
     const colour = ramp();
     const { record } = points;
     const [byTime, left] = [true, false].map((kept) => points.byTime.filter((i) => keeps(points, brush, i) === kept));
@@ -122,7 +121,7 @@ function parallel(root, canvas) {
 
   function paint(place, knob) {
     const pen = sized(canvas);
-    pen.drawImage(base, 0, 0, wide, HIGH);
+    pen.drawImage(base, 0, 0, wide, high);
     const chosen = variable("--sb-chosen");
     if (place !== undefined) {
       Object.assign(pen, { strokeStyle: chosen, fillStyle: chosen, lineWidth: 3 });
@@ -150,7 +149,8 @@ function parallel(root, canvas) {
     axes(pen, knob);
   }
 
-  const bandEdge = (axis, digit) => BOTTOM - ((digit + 0.5) / points.values[points.shown[axis]].length) * (BOTTOM - TOP);
+  const named = () => [...points.shown.map((knob) => points.names[knob]), "time"];
+  const bandEdge = (axis, digit) => bottom - ((digit + 0.5) / points.values[points.shown[axis]].length) * (bottom - TOP);
 
   // The axis at a point, or -1; and what a drag along it keeps.
   function axisAt(left) {
@@ -159,7 +159,7 @@ function parallel(root, canvas) {
   }
 
   function between(axis, from, to) {
-    const [low, high] = [Math.max(from, to), Math.min(from, to)].map((y) => (BOTTOM - Math.min(Math.max(y, TOP), BOTTOM)) / (BOTTOM - TOP));
+    const [low, high] = [Math.max(from, to), Math.min(from, to)].map((y) => (bottom - Math.min(Math.max(y, TOP), bottom)) / (bottom - TOP));
     const count = points.values[points.shown[axis]]?.length;
     if (count) return [low, high].map((share) => Math.min(Math.floor(share * count), count - 1));
     const time = (share) => points.best * Math.exp(share * Math.log(points.worst / points.best));
@@ -189,11 +189,11 @@ function parallel(root, canvas) {
       Object.assign(pen, { strokeStyle: axis === chosen ? ink : quiet, lineWidth: axis === chosen ? 2.5 : 1, font: FONT });
       pen.beginPath();
       pen.moveTo(x(axis), TOP);
-      pen.lineTo(x(axis), BOTTOM);
+      pen.lineTo(x(axis), bottom);
       pen.stroke();
       const knob = points.shown[axis];
       const marks = axis < last() ? points.values[knob].map((value, digit) => [value, y(knob, digit)])
-        : [[`${points.best.toFixed(1)} \u00b5s`, BOTTOM], [`${points.worst.toFixed(1)} \u00b5s`, TOP]];
+        : [[`${points.best.toFixed(1)} us`, bottom], [`${points.worst.toFixed(1)} us`, TOP]];
       Object.assign(pen, { textAlign: axis < last() ? "right" : "left", fillStyle: ink, strokeStyle: ground, lineWidth: 3 });
       for (const [words, at] of marks) {
         const side = x(axis) + (axis < last() ? -6 : 6);
@@ -201,11 +201,10 @@ function parallel(root, canvas) {
         pen.fillText(words, side, at + 4);
       }
     }
-    const names = [...points.shown.map((knob) => points.names[knob]), "time"];
     Object.assign(pen, { textAlign: "center", fillStyle: ink });
-    for (const [axis, { name, middle, row }] of nameRows(pen, names).entries()) {
+    for (const [axis, { name, middle, row }] of nameRows(pen, named()).entries()) {
       pen.font = axis === chosen ? `bold ${FONT}` : FONT;
-      pen.fillText(name, middle, BOTTOM + 20 + 16 * row);
+      pen.fillText(name, middle, bottom + 20 + NAME * row);
     }
   }
 

@@ -11,6 +11,8 @@ from subbyte_widgets.svg import element, text
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 760.0, 46.0, 690.0, 64.0, 262.0
 BAND = 0.62
 """Fraction of a value's band that its lines fill."""
+EFFECTS, VALUES, KNOB, IN_A_LINE = 440.0, 136.0, 36.0, 8
+"""Of the effects: width, where the values begin, height of a line of values and how many are in one."""
 SHADES = 8
 """Shades of one colour, from 0 (fastest) to the slowest; view.css holds them."""
 
@@ -43,7 +45,7 @@ def explorer_svg(
         parts += _map(shown, statistic, best, worst, y)
         y += 58 + 30 * len(shown.y_values)
     parts.append(element("g", effect_rows(effects), transform=f"translate(0 {y:.0f})"))
-    height = y + 40 + 32 * len(effects)
+    height = y + effects_height(effects)
     return element("svg", parts, xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {WIDTH:.0f} {height:.0f}",
                    class_="sb-space-svg", role="img", aria_label=in_words(points, effects))  # fmt: skip
 
@@ -88,12 +90,12 @@ def _lines(points: LandscapePoints, best: float, worst: float, selected: int) ->
             parts.append(text(x - 5, y + 4, value, "e halo"))
     parts.append(element("path", d=f"M{RIGHT:.0f} {TOP:.0f}V{BOTTOM:.0f}", class_="axis"))
     for time, y in ((best, BOTTOM), (worst, TOP)):
-        parts.append(text(RIGHT + 6, y + 4, f"{time:.1f} \u00b5s", "t"))
+        parts.append(text(RIGHT + 6, y + 4, f"{time:.1f} us", "t"))
     return parts
 
 
 def _map(shown: LandscapeMap, statistic: str, best: float, worst: float, top: float) -> list[str]:
-    parts = [text(12, top, f"{statistic} time (\u00b5s) over all other knobs: {shown.y} down, {shown.x} across", "h")]
+    parts = [text(12, top, f"{statistic} time (us) over all other knobs: {shown.y} down, {shown.x} across", "h")]
     width = min(90.0, 620.0 / len(shown.x_values))
     for j, value in enumerate(shown.x_values):
         parts.append(text(LEFT + 34 + (j + 0.5) * width, top + 22, value, "m"))
@@ -112,30 +114,41 @@ def _map(shown: LandscapeMap, statistic: str, best: float, worst: float, top: fl
 
 def effects_svg(effects: Sequence[KnobEffect]) -> str:
     """The effect of each knob as a picture of its own, without style."""
-    height = 40 + 32 * len(effects)
+    height = effects_height(effects)
     return element("svg", effect_rows(effects), xmlns="http://www.w3.org/2000/svg",
-                   viewBox=f"0 0 {WIDTH:.0f} {height}", class_="sb-space-svg", role="img",
+                   viewBox=f"0 0 {EFFECTS:.0f} {height:.0f}", class_="sb-space-svg", role="img",
                    aria_label="Effect of each knob: " + "; ".join(effect.title() for effect in effects))  # fmt: skip
 
 
+def effects_height(effects: Sequence[KnobEffect]) -> float:
+    """Pixels of :func:`effect_rows`."""
+    return 68 + KNOB * sum(_lines_of(effect) for effect in effects)
+
+
+def _lines_of(effect: KnobEffect) -> int:
+    return math.ceil(len(effect.values) / IN_A_LINE)
+
+
 def effect_rows(effects: Sequence[KnobEffect]) -> list[str]:
-    """One row per knob: the share of the variance as a bar, then best and median time of each value."""
+    """One row per knob: the share of the variance as a bar below its name, best time at each value beside it."""
     parts = [
-        text(12, 16, "Effect of each knob", "h"), text(172, 16, "of the variance, alone", "s"),
-        text(324, 16, "best time (\u00b5s) at each value; bold: the knob's best", "s"),
+        text(12, 16, "Effect of each knob", "h"), text(12, 34, "bar: share of the variance, alone", "s"),
+        text(12, 50, "numbers: best time (us) at each value; bold: the knob's best", "s"),
     ]  # fmt: skip
-    for i, effect in enumerate(effects):
-        y = 28.0 + 32 * i
-        parts.append(text(12, y + 17, effect.knob))
-        for size, class_ in ((90.0, "room"), (max(90 * effect.share, 1.0), "share")):
-            parts.append(element("rect", x=172, y=y + 5, width=size, height=15, class_=class_))
-        parts.append(text(268, y + 17, f"{effect.share:.0%}"))
-        width = min(66.0, 428.0 / len(effect.values))
+    y = 60.0
+    for effect in effects:
+        parts.append(text(12, y + 12, effect.knob))
+        for size, class_ in ((70.0, "room"), (max(70 * effect.share, 1.0), "share")):
+            parts.append(element("rect", x=12, y=y + 17, width=size, height=10, class_=class_))
+        parts.append(text(88, y + 26, f"{effect.share:.0%}"))
+        width = (EFFECTS - VALUES) / max(min(len(effect.values), IN_A_LINE), 5)
         least = min(time for time in effect.best if time is not None)
         for j, (value, best) in enumerate(zip(effect.values, effect.best, strict=True)):
-            x = 324 + j * width
-            parts.append(text(x, y + 12, value, "n"))
-            parts.append(text(x, y + 25, "refused" if best is None else f"{best:.2f}", "b" if best == least else "n"))
+            x, line = VALUES + j % IN_A_LINE * width, y + KNOB * (j // IN_A_LINE)
+            parts.append(text(x, line + 12, value, "n"))
+            words = "refused" if best is None else f"{best:.2f}"
+            parts.append(text(x, line + 26, words, "b" if best == least else "n"))
+        y += KNOB * _lines_of(effect)
     return parts
 
 

@@ -5,24 +5,25 @@ function render({ model, el }) {
   const root = node("div", "sb-space");
   const quiet = 'data-lm-suppress-shortcuts="true"';
   root.innerHTML = `<div class="problem" role="alert" hidden></div><div class="all"><div class="head"></div>
-    <div class="counts"></div><div class="folded" hidden><span></span><button type="button" ${quiet}></button></div><div class="lines" tabindex="0" role="application" ${quiet} aria-label="Configurations as
+    <div class="counts"></div><div class="folded" hidden><span></span><button type="button" ${quiet}></button></div>
+    <div class="say" aria-live="polite"></div><div class="beside"><div class="one"><div class="lines" tabindex="0" role="application" ${quiet} aria-label="Configurations as
       lines: up and down arrow keys go to the next slower and faster one, left and right choose a knob, plus and minus
       change its value, F keeps only configurations with its value, Home is the fastest"><canvas></canvas><i class="paper"></i></div>
-    <div class="kept" aria-live="polite"><span></span><button type="button" ${quiet}>Keep all</button></div>
-    <div class="say" aria-live="polite"></div>
-    <div class="bar"><label>down<select class="y" ${quiet}></select></label><label>across<select class="x" ${quiet}></select></label>
+    <div class="kept" aria-live="polite"><span></span><small>fast<i class="scale"></i>slow</small><button type="button" ${quiet}>Keep all</button></div></div>
+    <div class="one"><div class="tabs" role="tablist" aria-label="Map or effects"><button type="button" role="tab" ${quiet}>Map of two knobs</button><button type="button" role="tab" ${quiet}>Effect of each knob</button></div>
+    <div class="mapped"><div class="bar"><label>down<select class="y" ${quiet}></select></label><label>across<select class="x" ${quiet}></select></label>
       <label>shows<select class="statistic" ${quiet}><option value="best">best over the other knobs</option>
-      <option value="median">median over the other knobs</option></select></label>
-      <span>fast<span class="scale"></span>slow</span></div>
-    <div class="grid" tabindex="0" role="application" ${quiet} aria-label="Map of two knobs: arrow keys visit its cells"></div>
-    <div class="effects"></div></div>`;
+      <option value="median">median over the other knobs</option></select></label></div>
+    <div class="grid" tabindex="0" role="application" ${quiet} aria-label="Map of two knobs: arrow keys visit its cells"></div></div>
+    <div class="effects" hidden></div></div></div></div>`;
   const [problem, all, head, counts, lines, canvas, say, grid, effects] = [".problem", ".all", ".head", ".counts", ".lines",
     "canvas", ".say", ".grid", ".effects"].map((name) => root.querySelector(name));
   const pickers = ["x", "y", "statistic"].map((name) => root.querySelector(`select.${name}`));
   el.append(root);
   const picture = parallel(root, canvas);
 
-  const [kept, folded] = [".kept", ".folded"].map((name) => root.querySelector(name));
+  const [kept, folded, mapped] = [".kept", ".folded", ".mapped"].map((name) => root.querySelector(name));
+  const tabs = [...root.querySelectorAll("[role=tab]")];
   let unfolded = false;
   let points = null;
   let order = []; // what the brush keeps, the fastest first
@@ -60,7 +61,7 @@ function render({ model, el }) {
     const time = record.time[place];
     const values = points.names.map((name, i) => `${name} ${points.values[i][points.turns[place][i]]}`).join(", ");
     const came = time === null ? `refused: ${record.reasons[record.reason[place]]}`
-      : `${time.toFixed(2)} \u00b5s, ${(time / points.best).toFixed(2)} times the best, number ${points.rank.get(place) + 1} of ${points.byTime.length}`;
+      : `${time.toFixed(2)} us, ${(time / points.best).toFixed(2)} times the best, number ${points.rank.get(place) + 1} of ${points.byTime.length}`;
     say.textContent = `Configuration ${index}, ${came}. ${values}.`;
   }
 
@@ -108,9 +109,9 @@ function render({ model, el }) {
     order = points.byTime.filter((place) => keeps(points, brush, place));
     const names = Object.keys(brush);
     kept.lastChild.hidden = !names.length;
-    kept.firstChild.textContent = !names.length ? "Drag along an axis to keep a range of its values."
+    kept.firstChild.textContent = !names.length ? "Drag along an axis to keep a range."
       : order.length
-      ? `Kept by ${names.join(", ")}: ${order.length.toLocaleString("en")}, the fastest ${points.record.time[order[0]].toFixed(2)} \u00b5s.`
+      ? `Kept by ${names.join(", ")}: ${order.length.toLocaleString("en")}, the fastest ${points.record.time[order[0]].toFixed(2)} us.`
       : `Kept by ${names.join(", ")}: none.`;
   }
 
@@ -207,6 +208,12 @@ function render({ model, el }) {
     if (dragged && !dragged.far) choose(order.length ? picture.nearest(event.offsetX, event.offsetY) : undefined);
     dragged = null;
   });
+  const turnTo = (tab) => {
+    tabs.forEach((one) => one.setAttribute("aria-selected", String(one === tab)));
+    [mapped.hidden, effects.hidden] = tabs.map((one) => one !== tab);
+  };
+  turnTo(tabs[0]);
+  for (const tab of tabs) tab.addEventListener("click", () => turnTo(tab));
   kept.lastChild.addEventListener("click", () => write({ brush: {} }));
   folded.lastChild.addEventListener("click", () => renew((unfolded = !unfolded)));
   grid.addEventListener("click", (event) => {

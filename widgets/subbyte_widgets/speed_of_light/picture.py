@@ -1,4 +1,4 @@
-"""The picture of one workload's speed of light: floors and times as bars, the roofline, the techniques' speed-ups.
+"""The pictures of one workload's speed of light: floors and times as bars, the roofline, the techniques' speed-ups.
 
 Everything that represents a number carries ``data-item`` (its index in the order of the arrow keys), ``data-value`` and
 a ``title`` that says it in words.
@@ -8,36 +8,49 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import ceil, floor, log10
+from textwrap import wrap
 
 from subbyte.analysis.ablation import Factor
 from subbyte.analysis.speed import Roofline, RooflinePoint, SpeedLimits
 from subbyte_widgets.svg import element, text, title
 
-WIDTH = 760.0
-NAME_X, BAR_X, BAR_END = 248.0, 256.0, 650.0
-TOP, ROW = 52.0, 24.0
-LOWER = 288.0
+WIDTH, LADDER, SIDE = 760.0, 690.0, 440.0
+"""Of the picture that is one, and of its two halves beside each other."""
+NAME_X, BAR_X, BAR_END = 248.0, 256.0, 550.0
+TOP, ROW = 66.0, 24.0
+LOWER, ROOF_HEIGHT = 288.0, 292.0
+LINE = 100
+"""Characters of a line of the finding."""
 PLOT = (58.0, 372.0, 34.0, 214.0)
 SIDE_X, SIDE_END = 548.0, 700.0
 LONGEST = 1.6
 """Bars are cut at this many times the longer of our time and the fastest other one's; their label stays."""
 ROOF = "<!--roofline-->"
-US = "\u00b5s"
+US = "us"
 TECHNIQUES = {"duplicate_aware": "duplicate-aware load", "register_packing": "register packing", "layout": "layout"}
 FLOORS = {"launch": "f0", "bytes": "f1", "arithmetic": "f2"}
 
 
 def layer_svg(record: SpeedLimits) -> str:
-    """One workload; the roofline, which all workloads share, takes the place of :data:`ROOF`."""
+    """One picture of a workload; the roofline, which all workloads share, takes the place of :data:`ROOF`."""
     ladder, bottom, count = _ladder(record)
-    height = bottom + LOWER
-    parts = [
-        element("rect", class_="ring", x=3, y=3, width=WIDTH - 6, height=height - 6, rx=6),
-        text(14, 24, record.title(), "h"), text(14, 42, record.finding.replace(" us", f" {US}"), "s"), *ladder,
-        element("g", [ROOF], class_="lower", transform=f"translate(0 {bottom:.0f})"),
-        element("g", _techniques(record, count), class_="techniques", transform=f"translate(0 {bottom:.0f})"),
-    ]  # fmt: skip
-    return element("svg", parts, xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {WIDTH:.0f} {height:.0f}",
+    below = _group("techniques", _techniques(record, count), 0, bottom)
+    return _svg(record, [*ladder, _group("lower", [ROOF], 0, bottom), below], WIDTH, bottom + LOWER)
+
+
+def layer_html(record: SpeedLimits) -> str:
+    """The same in two pictures, side by side in a wide page: the bars; the roofline above the techniques."""
+    ladder, bottom, count = _ladder(record)
+    techniques, high = _group("techniques", _techniques(record, count), 136 - SIDE_X, ROOF_HEIGHT), ROOF_HEIGHT + 262
+    return _svg(record, ladder, LADDER, bottom) + _svg(record, [ROOF, techniques], SIDE, high)
+
+
+def _group(name: str, parts: list[str], x: float, y: float) -> str:
+    return element("g", parts, class_=name, transform=f"translate({x:.0f} {y:.0f})")
+
+
+def _svg(record: SpeedLimits, parts: list[str], width: float, height: float) -> str:
+    return element("svg", parts, xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {width:.0f} {height:.0f}",
                    class_="sb-speed-svg", role="group", aria_label=record.finding)  # fmt: skip
 
 
@@ -51,7 +64,7 @@ def marked(svg: str, spec: str, item: int) -> str:
 
 
 def _ladder(record: SpeedLimits) -> tuple[list[str], float, int]:
-    """The bars, where they end, and how many there are."""
+    """What was found and the bars, where they end, and how many there are."""
     sides = ([record.measured] if record.measured else []) + list(record.others)
     longest = max([record.floor, *(side.microseconds for side in sides[:2])])
     end = min(LONGEST * longest, max([record.floor, *(side.microseconds for side in sides)])) * 1.02
@@ -69,7 +82,7 @@ def _ladder(record: SpeedLimits) -> tuple[list[str], float, int]:
         if cut:
             bars.append(element("path", class_="cut", d=f"M{BAR_END - 14:.0f} {y + ROW - 5:.1f}l6 {5 - ROW:.1f}"))
         label = f"{value:.2f} {US}" + note
-        hit = element("rect", class_="hit", x=8, y=y - 3, width=WIDTH - 16, height=ROW - 1, rx=3)
+        hit = element("rect", class_="hit", x=8, y=y - 3, width=LADDER - 16, height=ROW - 1, rx=3)
         shown = [hit, text(NAME_X, y + 13, name, "e"), *bars, text(x(value) + 7, y + 13, label, "v")]
         rows.append(element("g", [title(words), *shown], data_item=place, class_="row", data_value=f"{value:.6g}",
                             data_end=f"{end:.6g}"))  # fmt: skip
@@ -88,7 +101,9 @@ def _ladder(record: SpeedLimits) -> tuple[list[str], float, int]:
         share = f", {record.share:.0%} is floor" if ours and record.share else ""
         words = f"{side.side}: {side.microseconds:.2f} {US}, {side.tops:.0f} TOPS{share}; {side.source}."
         row(side.side, side.microseconds, own, share, words + (f" Configuration {side.config}." if ours else ""))
-    return rows, TOP + len(rows) * ROW + 14, len(rows)
+    said = wrap(record.finding, LINE)
+    heads = [text(14, 24, record.title(), "h"), *(text(14, 42 + 16 * i, words, "s") for i, words in enumerate(said))]
+    return [*heads, *rows], TOP + len(rows) * ROW + 14, len(rows)
 
 
 # ---- what the techniques brought -------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from subbyte.errors import InvalidInput, SubbyteError, did_you_mean
 from subbyte.workload import ConvWorkload
 from subbyte_widgets._base import View, refuse_unknown
 from subbyte_widgets._selection import Choice
-from subbyte_widgets.speed_of_light.picture import ROOF, layer_svg, marked, roofline_svg
+from subbyte_widgets.speed_of_light.picture import ROOF, layer_html, layer_svg, marked, roofline_svg
 from subbyte_widgets.svg import sentence_svg, standalone
 
 HERE = Path(__file__).parent
@@ -32,7 +32,7 @@ class SpeedOfLight(View):
     _css = HERE / "view.css"
     _state_in_page = ("layers", "roof", "layer", "item")
 
-    layers: traitlets.Dict[str, Any] = traitlets.Dict(help="Spec and picture of each layer by name").tag(sync=True)
+    layers: traitlets.Dict[str, Any] = traitlets.Dict(help="Spec and pictures of each layer by name").tag(sync=True)
     roof = traitlets.Unicode("", help="The roofline, which all pictures share").tag(sync=True)
     layer = traitlets.Unicode("", help="Name of the layer shown").tag(sync=True)
     item = traitlets.Int(-1, help="The marked bar, -1 for none").tag(sync=True)
@@ -58,7 +58,7 @@ class SpeedOfLight(View):
         self.records = {record.workload: record for record in records}
         with self.hold_sync():
             self.roof = roofline_svg(roofs)
-            self.layers = {name: {"spec": one.spec, "svg": layer_svg(one)} for name, one in self.records.items()}
+            self.layers = {name: {"spec": one.spec, "svg": layer_html(one)} for name, one in self.records.items()}
             if self.layer not in self.records:
                 self.layer = next(iter(self.records), "")
             self._say(None)
@@ -70,7 +70,7 @@ class SpeedOfLight(View):
         known = next((name for name, one in self.records.items() if one.spec == record.spec), None)
         if known is None:
             self.records[record.workload] = record
-            self.layers = {**self.layers, record.workload: {"spec": record.spec, "svg": layer_svg(record)}}
+            self.layers = {**self.layers, record.workload: {"spec": record.spec, "svg": layer_html(record)}}
         self.layer = known or record.workload
         self._say(None)
 
@@ -93,6 +93,6 @@ class SpeedOfLight(View):
         """The layer as a self-contained picture."""
         if self.error or self.layer not in self.records:
             return sentence_svg(self.error or "nothing to draw: no layer was given")
-        shown = self.layers[self.layer]
-        svg = marked(shown["svg"].replace(ROOF, self.roof), shown["spec"], self.item)
+        record = self.records[self.layer]
+        svg = marked(layer_svg(record).replace(ROOF, self.roof), record.spec, self.item)
         return standalone(svg, HERE / "view.css")

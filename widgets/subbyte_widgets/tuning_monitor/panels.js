@@ -80,7 +80,7 @@ function grid(svg, scale) {
   }
   for (const count of scale.counts()) svg.append(label(scale.x(count), BOTTOM + 17, count, "s m"));
   svg.append(path(`M${LEFT} ${BOTTOM}H${RIGHT}`, "axis"), label(RIGHT, BOTTOM + 30, "trial", "s e"));
-  svg.append(label(14, 170, "\u00b5s (log)", "s m", { transform: "rotate(-90 14 170)" }));
+  svg.append(label(14, 170, "us (log)", "s m", { transform: "rotate(-90 14 170)" }));
   for (const [d, name, x, words] of MARKS) svg.append(path(d, name), label(x, 18, words, "s"));
 }
 
@@ -117,7 +117,7 @@ function curves(svg, scale, studies, shown) {
   if (best === null) return;
   const [x, y] = [scale.x(study.numbers.length - 1), scale.y(best)];
   svg.append(node("circle", { cx: x, cy: y, r: 5, class: "end", fill: COLOURS[shown % 6] }));
-  svg.append(label(x - 4, y + 18, `${best.toFixed(2)} \u00b5s`, "best-label e"));
+  svg.append(label(x - 4, y + 18, `${best.toFixed(2)} us`, "best-label e"));
 }
 
 function readings(svg, scale, study) {
@@ -185,7 +185,7 @@ function mark(svg, scale, study, place, top) {
     if (cell) svg.append(node("rect", { ...Object.fromEntries(["x", "y", "width", "height"].map((n) => [n, cell.getAttribute(n)])), class: "ring" }));
     return `${knob.name} ${knob.values[digit]}`;
   });
-  const came = time === null ? `failed (${study.failures[place]})` : `${time.toFixed(2)} \u00b5s`;
+  const came = time === null ? `failed (${study.failures[place]})` : `${time.toFixed(2)} us`;
   const why = study.origins[place] ? `, proposed as ${study.origins[place]}` : "";
   const said = share === null ? "" : `, predicted at ${Math.round(100 * share)} % of its batch`;
   return `Trial ${study.numbers[place]}: ${came}${why}${said}. ${values.join(", ")}`;

@@ -112,7 +112,7 @@ def _best(axes: Axes, studies: Sequence[State], shown: int) -> Iterator[str]:
     if best and best[-1] is not None:
         x, y = axes.x(len(best) - 1), axes.y(best[-1])
         yield element("circle", cx=x, cy=y, r=5, class_="end", fill=OKABE_ITO[shown % 6])
-        yield text(x - 4, y + 18, f"{best[-1]:.2f} \u00b5s", "best-label e")
+        yield text(x - 4, y + 18, f"{best[-1]:.2f} us", "best-label e")
 
 
 def _legend(studies: Sequence[State], shown: int) -> Iterator[str]:
@@ -139,7 +139,7 @@ def _grid(axes: Axes) -> Iterator[str]:
     yield from (text(axes.x(count), BOTTOM + 17, count, "s m") for count in axes.counts())
     yield element("path", d=f"M{LEFT} {BOTTOM}H{RIGHT}", class_="axis")
     yield text(RIGHT, BOTTOM + 30, "trial", "s e")
-    yield text(14, 170, "\u00b5s (log)", "s m", transform="rotate(-90 14 170)")
+    yield text(14, 170, "us (log)", "s m", transform="rotate(-90 14 170)")
 
 
 def _gpu(axes: Axes, study: State) -> Iterator[str]:

@@ -26,7 +26,7 @@ def status(state: StudyState, total: int, paused: bool, ended: str, running: boo
     failed = {kind: count for kind, count in state.outcomes.items() if kind != "measured"}
     lost = f", failed: {', '.join(f'{count} {kind}' for kind, count in failed.items())}" if failed else ""
     best = state.best_microseconds[-1] if state.best_microseconds else None
-    found = "" if best is None else f", best {best:.2f} \u00b5s at trial {state.best_number}"
+    found = "" if best is None else f", best {best:.2f} us at trial {state.best_number}"
     held = f", {state.throttled} with clocks held back" if state.throttled else ""
     now = "paused" if paused and running and not ended else _ENDED.get(ended, ended)
     return f"{done}{found}{lost}{held}{f' ({now})' if now else ''}"
@@ -97,7 +97,7 @@ def alternative(states: Sequence[StudyState], shown: int, words: str) -> str:
     parts = [f"Tuning {state.workload} with {state.strategy}: {words}"]
     for other in (one for place, one in enumerate(states) if place != shown):
         best = other.best_microseconds[-1] if other.best_microseconds else None
-        found = "no success yet" if best is None else f"best {best:.2f} \u00b5s"
+        found = "no success yet" if best is None else f"best {best:.2f} us"
         parts.append(f"{other.strategy}: {len(other.numbers)} trials, {found}")
     parts.append("{} of {} knob values tried".format(*state.covered))
     if state.judged:

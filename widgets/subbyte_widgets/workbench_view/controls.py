@@ -99,7 +99,7 @@ def in_words(selection: Selection, landscape: Landscape | None) -> str:
         return str(problem)
     named = config.key if choice.configuration else f"best known configuration {config.key}"
     if reason:
-        return f"{named} is refused: {reason}"
+        return f"{named} cannot be built: {reason}"
     same = landscape is not None and landscape.workload.spec == choice.workload.spec and landscape.arch == choice.arch
     result = landscape.results.get(landscape.by_config.get(config, -1)) if landscape and same else None
     if not isinstance(result, Measured):
@@ -109,4 +109,4 @@ def in_words(selection: Selection, landscape: Landscape | None) -> str:
         return f"{named}: no recorded time here; the laboratory builds and checks it."
     share = result.microseconds / landscape.best[1].microseconds if landscape else 1.0
     device = landscape.device.get("name", "") if landscape else ""
-    return f"{named}: {result.microseconds:.2f} µs on {device}, {share:.2f} times the best of its landscape."
+    return f"{named}: {result.microseconds:.2f} us on {device}, {share:.2f} times the best of its landscape."

@@ -133,9 +133,9 @@ def drop(name):
         (lambda cache: cache.update(cache=[1]), "not a Kernel Tuner cache"),
         (spoil_entry(block=17), "its knobs are"),
         (spoil_entry(time="MysteriousConfig"), "MysteriousConfig"),
-        (spoil_entry(time=None), "no positive number"),
-        (spoil_entry(time=-1.0), "no positive number"),
-        (spoil_entry(time=float("nan")), "no positive number"),
+        (spoil_entry(time=None), "not a positive number"),
+        (spoil_entry(time=-1.0), "not a positive number"),
+        (spoil_entry(time=float("nan")), "not a positive number"),
         (spoil_entry(times=["fast"]), "fast"),
         (lambda cache: cache["tune_params"]["block"].remove(16), "block=16: not in the space; allowed: 48, 80"),
         (lambda cache: next(iter(cache["cache"].values())).pop("memory"), "'memory' is missing"),
@@ -155,7 +155,7 @@ def test_a_damaged_export_is_refused(recorded):
             from_kernel_tuner(data)
     data = json.loads(json.dumps(to_kernel_tuner(recorded)))
     data["cache"].popitem()
-    with pytest.raises(BrokenRecord, match="it was cut"):
+    with pytest.raises(BrokenRecord, match="the file was cut short"):
         from_kernel_tuner(data)
     data = json.loads(json.dumps(to_kernel_tuner(recorded)))
     next(iter(data["cache"].values()))["subbyte"]["kind"] = "odd"

@@ -66,7 +66,7 @@ def test_a_configuration_that_was_visited_twice_counts_once(t4):
         (lambda t4: t4["results"][2].update(invalidity="sleepy"), "result 2: unknown invalidity 'sleepy'"),
         (lambda t4: t4["results"][2]["configuration"].pop("block"), "differ in block"),
         (lambda t4: t4["results"][2].update(measurements=[]), "result 2: .*no measurement of time"),
-        (lambda t4: t4["results"][2]["measurements"][0].update(value="soon"), "no positive number"),
+        (lambda t4: t4["results"][2]["measurements"][0].update(value="soon"), "not a positive number"),
         (lambda t4: t4["results"][2]["times"].update(runtimes=["x"]), "result 2"),
     ],
 )

@@ -64,7 +64,7 @@ def test_pandas_both_ways(recorded, cache):
         ("a,microseconds\n1\n", "line 2"),
         ("a,microseconds\n1,2,3\n", "line 2"),
         ("a,microseconds\n", "no configuration"),
-        ("a,microseconds\n1,fast\n", "'fast' is no number"),
+        ("a,microseconds\n1,fast\n", "'fast' is not a number"),
         ("a,microseconds\n1,-2\n", "positive"),
         ("a,microseconds\n,2\n", "knob a is empty"),
         ("a,microseconds,failure\n1,,bored\n", "failure 'bored'"),

@@ -21,9 +21,10 @@ from subbyte.families.wgmma.cycles import MULTIPROCESSORS
 from subbyte.families.wgmma.enumeration import KERNEL_RULES
 from subbyte.families.wgmma.pipeline.config import PipelineConfig
 from subbyte.families.wgmma.plan import WgmmaPlan
-from subbyte.families.wgmma.rules import OF_THE_LAYER, WIDTHS, rows_listed
+from subbyte.families.wgmma.rules import LOADS_AT_ONCE, OF_THE_LAYER, WIDTHS, rows_listed
 from subbyte.families.wgmma.values import searched_values
 from subbyte.workload import ConvWorkload, ceil_div
+from subbyte.workload.conv import BATCH_GROUP
 
 NEAREST = 12
 """Winners of other layers with which a search begins."""
@@ -39,6 +40,9 @@ ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 56)
 """Rows of a segment."""
 SPARE = 6
 """Widths that are considered: those that leave the fewest columns unused."""
+MOST_GROUPS, FEW_BLOCKS = 16, 8
+"""The most groups of channels that are considered, unless there is no other way to divide more than ``FEW_BLOCKS`` of
+them: their number is a prime, such as 19. Kernels that load so many channels at once have few pixels."""
 DIVIDING = ("pixels", "m_iterations")
 """Knobs that change a block's share of the work so much that the number of segments must change with them."""
 Values = Mapping[str, Sequence[int]]
@@ -103,11 +107,14 @@ class Search:
         return sorted(self.order, key=self.order.__getitem__)[:count]
 
     def bred(self, ways: int) -> list[WgmmaConfig]:
-        """The best so far, and the best for each of the best ``ways`` to divide the work."""
+        """The best so far, and the best for each of the best ``ways`` to divide the work; with a prime number of blocks
+        of channels, which leaves two ways to divide these, for each of those."""
         order, first = self.best(len(self.found)), dict[tuple[object, ...], WgmmaConfig]()
+        groups = self.lists["channel_groups"] if len(self.lists["channel_groups"]) == 2 else ()
+        both = [one for n in groups for one in [one for one in order if one.schedule.channel_groups == n][:BRED]]
         for one in order:
             first.setdefault(division(one), one)
-        return list(dict.fromkeys((*order[:BRED], *islice(first.values(), ways))))
+        return list(dict.fromkeys((*order[:BRED], *both, *islice(first.values(), ways))))
 
     def neighbours(self, config: WgmmaConfig) -> Iterator[WgmmaConfig]:
         """All configurations that differ in one knob, except for configurations considered before."""
@@ -160,14 +167,22 @@ def lists_of(workload: ConvWorkload) -> dict[str, tuple[int, ...]]:
     if w.r > 1 or w.s > 1 or w.pad:
         lists["segments"] = tuple(sorted({*lists["segments"], *(ceil_div(w.p, rows) for rows in ROWS if rows <= w.p)}))
     blocks = w.channel_blocks
-    divisors = (n for n in range(1, blocks + 1) if blocks % n == 0 and (n == 1 or blocks % 2 or (blocks // n) % 2 == 0))
+    divisors = [n for n in range(1, blocks + 1) if blocks % n == 0 and (n == 1 or blocks % 2 or (blocks // n) % 2 == 0)]
     groups = lists.get("channel_groups", (1,))
     lists["channel_groups"] = tuple(
-        sorted({*(n for n in divisors if n <= 16), *(n for n in groups if blocks % n == 0)})
+        sorted({*(n for n in divisors if n <= MOST_GROUPS), *(n for n in groups if blocks % n == 0)})
     )
+    if blocks > FEW_BLOCKS and len(divisors) == 2:
+        lists["channel_groups"] = tuple(divisors)
+        lists["tile_width"] = (*lists["tile_width"][: SPARE - len(narrow := _narrow(blocks))], *narrow)
     if w.r > 1:
         lists["row_reuse"] = (0, 1, 2, 3)
     return lists
+
+
+def _narrow(blocks: int) -> list[int]:
+    """The two widest rows of pixels whose channels a producer loads at once."""
+    return [n for n in WIDTHS if BATCH_GROUP * n * blocks <= 128 * LOADS_AT_ONCE][-2:]
 
 
 def _widths(pixels: int) -> list[int]:
@@ -177,14 +192,29 @@ def _widths(pixels: int) -> list[int]:
 
 
 def ported(workload: ConvWorkload, winners: Sequence[Winner], lists: Values) -> Iterator[WgmmaConfig]:
-    """The winners of the layers most similar to this one, with widths and segments of this layer."""
-    for other, config, _ in sorted(winners, key=lambda one: distance(workload, one.layer))[:NEAREST]:
-        yield config
-        rows = ceil_div(other.p, config.to_dict()["segments"])
+    """The winners of the layers most similar to this one, with widths, segments and channel groups of this layer."""
+    for other, winner, _ in sorted(winners, key=lambda one: distance(workload, one.layer))[:NEAREST]:
+        yield winner
+        rows = ceil_div(other.p, winner.to_dict()["segments"])
         near = sorted(lists["segments"], key=lambda n: abs(log2(ceil_div(workload.p, n) / rows)))[:FEW_SEGMENTS]
-        for width in dict.fromkeys((config.tile_width, *lists["tile_width"][:3])):
-            for segments in near:
-                yield config.with_values({"tile_width": width, "segments": segments})
+        for config in _dividing(winner, workload, lists):
+            more = lists["tile_width"] if config != winner else ()
+            for width in dict.fromkeys((config.tile_width, *lists["tile_width"][:3], *more)):
+                for segments in near:
+                    yield config.with_values({"tile_width": width, "segments": segments})
+
+
+def _dividing(config: WgmmaConfig, workload: ConvWorkload, lists: Values) -> list[WgmmaConfig]:
+    """The configuration; if its channel groups do not divide the layer's channels, the same with the two nearest
+    numbers of groups that do."""
+    schedule = config.schedule
+    parts = schedule.cluster_split_k * schedule.channel_groups
+    if workload.channel_blocks % parts == 0 or "channel_groups" not in type(config).rows:
+        return [config]
+    near = sorted(lists["channel_groups"], key=lambda n: abs(log2(n / schedule.channel_groups)))[:2]
+    plainer: dict[str, Any] = {"cluster_split_k": 1, "unroll": 1}
+    kept = {"row_reuse": 1}  # with all channels in one stage
+    return [config.with_values({**plainer, "channel_groups": n, **(kept if n == 1 else {})}) for n in near]
 
 
 def plain(lists: Values) -> Iterator[WgmmaConfig]:

@@ -48,8 +48,8 @@ def without_earlier(values: Mapping[str, Any]) -> dict[str, Any]:
     for name, without in EARLIER.items():
         if values.get(name, without) != without:
             raise Unsupported(
-                f"{name}={values[name]}: a knob that was removed, and kernels with it cannot be built any more; "
-                f"of recorded kernels those without it ({name}={without}) are known"
+                f"{name}={values[name]}: this knob was removed, so kernels with it can no longer be built; of "
+                f"recorded kernels, those without it ({name}={without}) are known"
             )
     return {name: value for name, value in values.items() if name not in EARLIER}
 

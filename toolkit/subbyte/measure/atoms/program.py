@@ -32,7 +32,7 @@ class AtomKernel(Kernel):
     @cached_property
     def tir(self) -> str:
         """Not available. Raises Unsupported."""
-        raise Unsupported("the program of an instruction begins at its CUDA text")
+        raise Unsupported("the program of an instruction starts from its CUDA text and has no TIRx")
 
     @cached_property
     def _machine_code(self) -> tuple[bytes, Resources]:
@@ -60,7 +60,7 @@ def atom_kernel(name: str, arch: Arch | str = "sm_90a") -> AtomKernel:
     if case is None:
         raise InvalidInput(f"unknown instruction {name!r}: {did_you_mean(name, every)}")
     if target.name not in case.archs:
-        raise InvalidInput(f"{name} is not measured on {target.name}: it is on {', '.join(case.archs)}")
+        raise InvalidInput(f"{name} is not measured on {target.name}, but on {', '.join(case.archs)}")
     runs = "native" if target.name in case.native else "emulated"
     plan: Any = SimpleNamespace(
         workload=SimpleNamespace(label=f"the measured peak of {name}", spec=name),

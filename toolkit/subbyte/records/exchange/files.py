@@ -46,7 +46,7 @@ def import_landscape(
     found = _recognized(text, source) if format == "auto" else format
     name = kernel or source.removesuffix(".gz").rsplit(".", 1)[0]
     if like is not None and found != "csv":
-        raise InvalidInput(f"{source}: a {found} file says itself what it holds; `like` is for CSV")
+        raise InvalidInput(f"{source}: a {found} file describes itself; `like` is only for CSV")
     if found == "csv":
         return from_csv(text, name, device or UNKNOWN_DEVICE, source, like)
     data = _json(text, source)
@@ -77,7 +77,7 @@ def export_landscape(landscape: Landscape, path: str | os.PathLike[str], format:
 def _recognized(text: str, source: str) -> str:
     start = text[:1000].lstrip()[:1]
     if text.startswith(f'{{"format":"{FORMAT}"'):
-        raise InvalidInput(f"{source} is a landscape of subbyte already; use it as it is")
+        raise InvalidInput(f"{source} is already a landscape of subbyte; use it as it is")
     if start != "{":
         first = text.split("\n", 1)[0]
         if "," in first and start not in "[<":

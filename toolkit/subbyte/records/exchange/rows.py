@@ -82,14 +82,16 @@ def own_landscape(header: Any, rows: Sequence[Row], source: str) -> Landscape:
         try:
             index = index_of(row.values, header["space"]["knobs"])
             if index in results:
-                raise InvalidInput("its configuration stands there twice")
+                raise InvalidInput("its configuration occurs twice")
         except (InvalidInput, KeyError) as error:
             raise BrokenRecord(f"{source}, {row.where}: {error}") from None
         results[index] = row.result
     made = Landscape(header, dict(sorted(results.items())), default_name(header))
     if len(results) != header.get("entries", len(rows)):
         known = made.workload.label
-        raise BrokenRecord(f"{source}: {len(results)} of {header['entries']} configurations of {known}; it was cut")
+        raise BrokenRecord(
+            f"{source}: {len(results)} of {header['entries']} configurations of {known}; the file was cut short"
+        )
     return made
 
 
@@ -120,7 +122,7 @@ def with_extras(data: Mapping[str, Any], samples: Sequence[float]) -> Result:
 def number(value: Any, what: str) -> float:
     """``value`` as a finite number >= 0. Raises InvalidInput, also for booleans and text."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _HUGE:
-        raise InvalidInput(f"{what} {value!r:.80} is no positive number")
+        raise InvalidInput(f"{what} {value!r:.80} is not a positive number")
     return float(value)
 
 
@@ -151,7 +153,7 @@ def measured(time: Any, samples: Sequence[float], statistic: str, seconds: Mappi
         kept = sorted(samples[1:])
         time = (kept[(len(kept) - 1) // 2] + kept[len(kept) // 2]) / 2
     if not isinstance(time, int | float) or isinstance(time, bool) or not 0 < time < _HUGE:
-        raise BrokenRecord(f"{where}: time {time!r:.80} is no positive number")
+        raise BrokenRecord(f"{where}: time {time!r:.80} is not a positive number")
     if time >= _SENTINEL:
         return Failed("crash", "failed in the tuner that wrote the file (time 1e20)", dict(seconds))
     try:

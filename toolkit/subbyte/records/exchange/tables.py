@@ -112,7 +112,7 @@ def _columns(names: list[str], source: str) -> list[str]:
     """The names of the columns. Raises BrokenRecord when one occurs twice."""
     twice = [name for name in names if names.count(name) > 1]
     if twice:
-        raise BrokenRecord(f"{source}: two columns are called {twice[0]!r:.80}; each has a name of its own")
+        raise BrokenRecord(f"{source}: two columns are called {twice[0]!r:.80}; each needs a name of its own")
     return names
 
 
@@ -133,7 +133,7 @@ def _result(row: Mapping[str, Any]) -> Result:
         raise InvalidInput(f"verified={verified!r:.80}: expected true, false or nothing")
     if time is not None:
         if isinstance(time, bool) or not isinstance(time, int | float):
-            raise InvalidInput(f"{TIME}={time!r:.80} is no number")
+            raise InvalidInput(f"{TIME}={time!r:.80} is not a number")
         cold = row.get("cold_microseconds")
         if not is_time(time):
             raise InvalidInput(f"{TIME}={time!r:.80}: a measured time is a positive number")

@@ -14,13 +14,13 @@ TOPICS: dict[str, Topic[InfoRecord]] = {
         bits_tiling,
     ),
     "composition": Topic(
-        "Planes as rows, columns and registers of one-bit instructions, and how a thread combines an output's counts.",
+        "How planes map to rows, columns and registers of one-bit instructions, and how a thread combines counts.",
         "subbyte explain composition resnet50.stage2@8:w2a2 --pixel 3",
         PlaneComposition,
         plane_composition,
         (
             Option("image", "row group of the instruction's tile, 0 (default) to 7", 0),
-            Option("pixel", "of the tile, 0 (default) to 7", 0),
+            Option("pixel", "pixel of the tile, 0 (default) to 7", 0),
             Option("seed", "seed of the random operands (default 0)", 0, "seed"),
         ),
         tab="Planes",

@@ -164,11 +164,11 @@ def plane_composition(
     or random ones by default. Raises InvalidInput for a rejected configuration and for a pixel that does not exist."""
     plan = replace(plan, output=SUMS)
     if reason := why_not(plan):
-        raise InvalidInput(f"{plan.workload.label} with {plan.config.key} is refused: {reason}")
+        raise InvalidInput(f"{plan.workload.label} with {plan.config.key} cannot be built: {reason}")
     if plan.whole_values:
         raise InvalidInput(
-            f"{plan.workload.label} with {plan.config.key} multiplies whole values, which have no planes; "
-            "whole_values=0 has"
+            f"{plan.workload.label} with {plan.config.key} multiplies whole values, which have no planes; use "
+            "whole_values=0"
         )
     batch, at = _place(plan, image, pixel)
     window = OneWindow.of(plan.workload, batch, at, seed, x, w)

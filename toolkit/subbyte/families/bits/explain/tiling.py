@@ -19,7 +19,9 @@ def bits_tiling(plan: BitsPlan) -> BitTiling:
     weights. Raises InvalidInput with the reason for a plan that is rejected."""
     plan = replace(plan, output=plan.workload.precision.output.name)
     if reason := why_not(plan):
-        raise InvalidInput(f"{plan.workload.label} with {plan.config.key} on {plan.arch.name} is refused: {reason}")
+        raise InvalidInput(
+            f"{plan.workload.label} with {plan.config.key} on {plan.arch.name} cannot be built: {reason}"
+        )
     if isinstance(plan, RingPlan):
         return _ring_tiling(plan)
     w, config, pairs = plan.view, plan.config, plan.weight_planes * plan.planes

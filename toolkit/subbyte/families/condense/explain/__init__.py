@@ -13,12 +13,12 @@ TOPICS: dict[str, Topic[InfoRecord]] = {
         condense_tiling,
     ),
     "condense": Topic(
-        "What is left of a product in each tile when zeros are anywhere: expected, and counted on random operands.",
+        "How much of a product remains in each tile if zeros are anywhere: predicted, and counted on random operands.",
         "subbyte explain condense gemm4096 --density 0.05",
         KeptProducts,
         kept_products,
         (
-            Option("density", "share of values that are not 0, of both operands, or of rows and columns: 0.05,0.2 "
+            Option("density", "share of nonzero values in both operands, or in rows and columns: 0.05,0.2 "
                    "(default 0.05)", "0.05", "text", "D"),
             Option("seed", "seed of the random operands (default 0)", 0, "seed"),
         ),

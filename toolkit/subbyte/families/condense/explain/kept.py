@@ -102,7 +102,9 @@ def densities_of(text: str) -> tuple[float, float]:
 def kept_products(plan: CondensePlan, density: str = "0.05", seed: int = 0) -> KeptProducts:
     """What a kernel's tiles keep. Raises InvalidInput for an impossible density and for a plan that is rejected."""
     if reason := why_not(plan):
-        raise InvalidInput(f"{plan.workload.label} with {plan.config.key} on {plan.arch.name} is refused: {reason}")
+        raise InvalidInput(
+            f"{plan.workload.label} with {plan.config.key} on {plan.arch.name} cannot be built: {reason}"
+        )
     of_rows, of_columns = densities_of(density)
     w = plan.workload
     draw = np.random.default_rng(seed)

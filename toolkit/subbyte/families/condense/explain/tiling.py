@@ -79,7 +79,9 @@ class CondenseTiling(InfoRecord):
 def condense_tiling(plan: CondensePlan) -> CondenseTiling:
     """The levels of a plan. Raises InvalidInput with the reason for a plan that is rejected."""
     if reason := why_not(plan):
-        raise InvalidInput(f"{plan.workload.label} with {plan.config.key} on {plan.arch.name} is refused: {reason}")
+        raise InvalidInput(
+            f"{plan.workload.label} with {plan.config.key} on {plan.arch.name} cannot be built: {reason}"
+        )
     w, config, (blocks, column_blocks, _) = plan.workload, plan.config, plan.launch.grid
     depth = w.channel_blocks * CHANNEL_BLOCK
     m, n, k = BATCH_GROUP * plan.atom.pixels, 8, CHANNEL_BLOCK * plan.atom.blocks

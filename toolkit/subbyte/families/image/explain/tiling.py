@@ -62,7 +62,9 @@ class ImageTiling(InfoRecord):
 def image_tiling(plan: ImagePlan) -> ImageTiling:
     """The levels of a plan. Raises InvalidInput with the reason for a plan that is rejected."""
     if reason := why_not(plan):
-        raise InvalidInput(f"{plan.workload.label} with {plan.config.key} on {plan.arch.name} is refused: {reason}")
+        raise InvalidInput(
+            f"{plan.workload.label} with {plan.config.key} on {plan.arch.name} cannot be built: {reason}"
+        )
     w, config, taps = plan.workload, plan.config, plan.workload.r * plan.workload.s
     depth, pixels = taps * w.channel_blocks * CHANNEL_BLOCK, config.pixels
     share, own = taps * plan.block_channels * CHANNEL_BLOCK, taps * plan.part_channels * CHANNEL_BLOCK

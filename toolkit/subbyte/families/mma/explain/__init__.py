@@ -39,7 +39,7 @@ def _of_four_bits(record: Callable[..., Any]) -> Callable[..., Any]:
 
 TOPICS: dict[str, Topic[InfoRecord]] = {
     "tiling": Topic(
-        "How the convolution becomes a matrix product, and how that is cut into blocks, warps and instructions.",
+        "How a convolution becomes a matrix product, divided among blocks, warps and instructions.",
         "subbyte explain tiling resnet50.stage2@8 --set warp_col_tiles=2 --block 3,1",
         Tiling,
         lambda plan, block=(0, 0): tiling(plan),
@@ -50,7 +50,7 @@ TOPICS: dict[str, Topic[InfoRecord]] = {
         view="subbyte_widgets.convolution_tiling:TilingExplorer",
     ),
     "loads": Topic(
-        "What one warp of the kernel copies, loads and multiplies, step by step, from its run on the CPU.",
+        "What one warp copies, loads and multiplies, step by step, traced on the CPU.",
         "subbyte explain loads n8h6w6c32k32r3s3p1 --arch sm_80 --set duplicate_aware=full",
         LoadSteps,
         _of_four_bits(load_steps),
@@ -70,7 +70,7 @@ TOPICS: dict[str, Topic[InfoRecord]] = {
         _of_four_bits(packing_run),
         (
             Option("scheme", "quad (default) or width8", "quad", "text", "SCHEME"),
-            Option("tiles", "8x8 tiles to pack (default: all the scheme takes)"),
+            Option("tiles", "8x8 tiles to pack (default: as many as the scheme takes)"),
             Option("seed", "seed of the values (default 0)", 0, "seed"),
         ),
         of="any",
@@ -78,7 +78,7 @@ TOPICS: dict[str, Topic[InfoRecord]] = {
         view="subbyte_widgets.packing_stepper:PackingStepper",
     ),
     "layout": Topic(
-        "The addresses one warp of the kernel reads and writes, the sectors they touch and the bank conflicts.",
+        "Which addresses one warp reads and writes, the sectors they touch, and the bank conflicts.",
         "subbyte explain layout resnet50.stage2@8 --layout nhwc --set warp_row_tiles=8",
         Accesses,
         _of_four_bits(accesses),

@@ -223,7 +223,9 @@ class Tiling(InfoRecord):
 def tiling(plan: Plan) -> Tiling:
     """The tiles of a plan. Raises InvalidInput with the reason for a plan that the constraints reject."""
     if reason := why_not(plan):
-        raise InvalidInput(f"{plan.workload.label} with {plan.config.key} on {plan.arch.name} is refused: {reason}")
+        raise InvalidInput(
+            f"{plan.workload.label} with {plan.config.key} on {plan.arch.name} cannot be built: {reason}"
+        )
     return _record(plan)
 
 

@@ -38,7 +38,7 @@ class Warp:
             plan = replace(plan, config=replace(plan.config, layout=wanted))
         config = plan.config
         if reason := why_not(plan):
-            raise InvalidInput(f"{plan.workload.label} with {config.key} on {plan.arch.name} is refused: {reason}")
+            raise InvalidInput(f"{plan.workload.label} with {config.key} on {plan.arch.name} cannot be built: {reason}")
         grid = plan.launch.grid
         for name, given, limit in (
             ("block's pixel tile", block[0], grid[0]),

@@ -79,8 +79,8 @@ def bit_parts(plan: Plan, table: Table, forms: Forms, places: Iterable[str], wor
     header can be written for the kernel."""
     if SEPARATOR in plan.output:
         raise Unsupported(
-            f"export of {plan.workload}: {plan.output} has a layer fused into it, and C headers are written for "
-            f"{plan.workload.precision.output.name} and {SUMS} alone"
+            f"export of {plan.workload}: {plan.output} has a fused layer; C headers are written only for "
+            f"{plan.workload.precision.output.name} and {SUMS}"
         )
     steps = (1 << plan.workload.precision.output.bits) - 1
     w, types, sums, texts = plan.workload, plan.workload.precision, plan.output == SUMS, sections_of(_HERE / "planes.h")

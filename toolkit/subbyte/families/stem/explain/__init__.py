@@ -13,10 +13,10 @@ TOPICS: dict[str, Topic[InfoRecord]] = {
         stem_tiling,
     ),
     "sharedk": Topic(
-        "Which taps and channels of a window share the K of an instruction, by step and word.",
+        "Which taps and channels of a window share an instruction's K dimension, by step and word.",
         "subbyte explain sharedk n8h224w224c3k64r7s7p3u2 --phase 0",
         SharedK,
         shared_k,
-        (Option("phase", "of the output pixel: the place of its window in a word (default 0)", 0),),
+        (Option("phase", "phase of the output pixel: where its window starts in a word (default 0)", 0),),
     ),
 }

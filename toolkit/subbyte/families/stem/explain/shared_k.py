@@ -75,7 +75,7 @@ def shared_k(plan: StemPlan, phase: int = 0) -> SharedK:
     exist."""
     w = plan.workload
     if reason := why_not(plan):
-        raise InvalidInput(f"{w.label} with {plan.config.key} on {plan.arch.name} is refused: {reason}")
+        raise InvalidInput(f"{w.label} with {plan.config.key} on {plan.arch.name} cannot be built: {reason}")
     lay = plan.strings
     if not 0 <= phase < lay.phases:
         raise InvalidInput(f"phase {phase}: windows of this layer have phases 0 to {lay.phases - 1}")

@@ -83,7 +83,9 @@ class StemTiling(InfoRecord):
 def stem_tiling(plan: StemPlan) -> StemTiling:
     """The levels of a plan. Raises InvalidInput with the reason for a plan that is rejected."""
     if reason := why_not(plan):
-        raise InvalidInput(f"{plan.workload.label} with {plan.config.key} on {plan.arch.name} is refused: {reason}")
+        raise InvalidInput(
+            f"{plan.workload.label} with {plan.config.key} on {plan.arch.name} cannot be built: {reason}"
+        )
     w, config, steps = plan.workload, plan.config, plan.strings.steps
     depth, width, channels = steps * STEP_BYTES, plan.tile[1], config.filters
     levels = (

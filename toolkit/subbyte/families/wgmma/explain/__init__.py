@@ -9,7 +9,7 @@ from subbyte.info_record import InfoRecord
 
 TOPICS: dict[str, Topic[InfoRecord]] = {
     "tiling": Topic(
-        "How output channels and pixels are cut into blocks, tile iterations, warpgroups and instructions.",
+        "How output channels and pixels are divided among blocks, tile iterations, warpgroups and instructions.",
         "subbyte explain tiling resnet50.stage2@8 --family wgmma",
         WarpgroupTiling,
         warpgroup_tiling,
@@ -19,13 +19,13 @@ TOPICS: dict[str, Topic[InfoRecord]] = {
         "subbyte explain packing --family wgmma --warp 1",
         PackedStores,
         packed_stores,
-        (Option("warp", "of a warpgroup, 0 (default) to 3", 0),),
+        (Option("warp", "warp of a warpgroup, 0 (default) to 3", 0),),
         of="any",
         tab="Stores",
         view="subbyte_widgets.store_path:StorePath",
     ),
     "taps": Topic(
-        "Where each tap begins in shared memory in a kernel of the wgmma family, and its descriptor.",
+        "Where each tap starts in shared memory in a wgmma kernel, and its descriptor.",
         "subbyte explain taps resnet50.stage2@8 --row 0",
         TapAddresses,
         tap_addresses,
@@ -34,11 +34,11 @@ TOPICS: dict[str, Topic[InfoRecord]] = {
         view="subbyte_widgets.tap_windows:TapWindows",
     ),
     "metadata": Topic(
-        "What a thread of a 2:4 kernel holds: kept weights in registers, and the metadata that says which they are.",
+        "What a thread of a 2:4 kernel holds: the kept weights, and the metadata that gives their positions.",
         "subbyte explain metadata --thread 5",
         SparseFragment,
         sparse_fragment,
-        (Option("thread", "of a warpgroup, 0 (default) to 127", 0),),
+        (Option("thread", "thread of a warpgroup, 0 (default) to 127", 0),),
         of="any",
     ),
 }

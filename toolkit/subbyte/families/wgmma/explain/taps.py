@@ -92,16 +92,16 @@ def tap_addresses(plan: WgmmaPlan, row: int = 0) -> TapAddresses:
     """
     found, output_row = plan.workload, row
     if reason := why_not(plan):
-        raise InvalidInput(f"{found.label} with {plan.config.key} is refused: {reason}")
+        raise InvalidInput(f"{found.label} with {plan.config.key} cannot be built: {reason}")
     rows = plan.segment_start(1)
     if not 0 <= output_row < rows:
         raise InvalidInput(f"output_row {output_row}: the first block computes rows 0 to {rows - 1}")
     if plan.flat or not (plan.keep_rows or plan.lowered):
-        raise InvalidInput("taps are shown where rows are kept (keep_rows=1), of kernels that see rows")
+        raise InvalidInput("taps are shown only for kernels that see rows and keep them (keep_rows=1)")
     if plan.pads_with_code:
         raise InvalidInput(
-            "taps are shown of kernels that leave out rows beyond the border; a zero point is multiplied there: take "
-            "operands without one"
+            "taps are shown only for kernels that skip rows beyond the border, and a zero point is multiplied "
+            "there: use operands without one"
         )
     every = [_tap(plan, output_row, r, s) for r in range(found.r) for s in range(found.s)]
     taps = tuple(tap for tap in every if 0 <= tap.input_row < found.h)

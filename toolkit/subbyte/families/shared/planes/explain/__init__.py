@@ -13,7 +13,7 @@ def topics_of(family: str) -> dict[str, Topic[InfoRecord]]:
     layer = f"resnet50.stage2@8:w1a2 --family {family}"
     return {
         "tiling": Topic(
-            "How pixels and output channels are cut into blocks, stages, warps and products of fragments.",
+            "How pixels and output channels are divided among blocks, stages, warps and products of fragments.",
             f"subbyte explain tiling {layer}",
             BitTiling,
             plane_tiling,
@@ -24,8 +24,8 @@ def topics_of(family: str) -> dict[str, Topic[InfoRecord]]:
             FragmentComposition,
             fragment_composition,
             (
-                Option("image", "of the first group, 0 (default) to 7", 0),
-                Option("pixel", "of the first block's tile (default 0)", 0),
+                Option("image", "image of the first group, 0 (default) to 7", 0),
+                Option("pixel", "pixel of the first block's tile (default 0)", 0),
                 Option("seed", "seed of the random operands (default 0)", 0, "seed"),
             ),
         ),

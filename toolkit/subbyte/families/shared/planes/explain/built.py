@@ -10,4 +10,6 @@ from subbyte.families.shared.planes.plan import PlanePlan
 def require_built(plan: PlanePlan) -> None:
     """Raises InvalidInput with the reason for a plan that is rejected."""
     if reason := family_of(plan.config).check(plan):
-        raise InvalidInput(f"{plan.workload.label} with {plan.config.key} on {plan.arch.name} is refused: {reason}")
+        raise InvalidInput(
+            f"{plan.workload.label} with {plan.config.key} on {plan.arch.name} cannot be built: {reason}"
+        )
