@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from subbyte.device.arch import Arch
 from subbyte.families.base import ExportParts, Function, PixelTile, Plan
 from subbyte.families.shared.one_by_one.family import OneByOneFamily
-from subbyte.families.stem.config import TILE_PIXELS, StemConfig
+from subbyte.families.stem.config import StemConfig
 from subbyte.families.stem.estimate import FEATURES, estimated_cycles, feature_row
 from subbyte.families.stem.header import header_parts
 from subbyte.families.stem.plan import StemPlan
@@ -99,7 +99,7 @@ class StemFamily(OneByOneFamily[StemPlan]):
         one = cast(StemPlan, plan)
         rows = min(one.config.turn_rows, one.workload.p)
         width = min(one.segment_units * one.strings.unit_pixels, one.workload.q)
-        return PixelTile((rows, width), one.config.consumers, (rows, min(TILE_PIXELS, width)))
+        return PixelTile((rows, width), one.config.consumers, (rows, min(one.config.pixels, width)))
 
 
 STEM = StemFamily()
