@@ -27,6 +27,12 @@ KERNELS = samples("stem", {
     "weights in registers, two phases": ("n9h12w37c3k64r3s3p1", "stem-rw2-tg1-oc64-co2-sg2-tu2-hw1", {}),
     "weights in registers, two phases, behind": ("n3h8w37c3k64r3s3p1", "stem-rw2-tg1-oc64-co1-sg3-tu2-be1-hw1", {}),
     "weights in registers, sums": ("n2h7w7c7k128r1s1p0", "stem-rw2-tg1-oc64-co1-sg1-tu1-hw1", {"output": "int32"}),
+    "16 pixels, 8 rows, streamed": (
+        "n1h15w56c3k64r7s7p3u2", "stem-rw8-tg1-oc64-co1-sg2-tu2-ah1-be1-hw1-wi1-st1", {},
+    ),
+    "16 pixels, two phases, sums": (
+        "n8h8w64c3k64r3s3p1", "stem-rw4-tg1-oc64-co1-sg1-tu2-hw1-wi1", {"output": "int32"},
+    ),
     "two channels, general": ("n8h9w20c2k64r5s5p2u2", "stem-rw4-tg2-oc64-co2-sg1-tu1-pdl0", {"requant": "general"}),
     "wider than the image, five channels": ("n8h2w3c5k32r3s9p4", "stem-rw1-tg1-oc32-co1-sg1-tu1", {}),
     "padding beyond the kernel, one row": ("n1h1w1c4k33r1s1p3u3", "stem-rw1-tg1-oc64-co1-sg1-tu3", {"output": "int32"}),

@@ -33,6 +33,16 @@ def store16(pointer: Any, words: list[Any]) -> None:
     emit(T.ptx["st.global.v4.b32"](pointer, *words))
 
 
+def store8(pointer: Any, words: list[Any]) -> None:
+    """Store two words to global memory."""
+    emit(T.ptx["st.global.v2.b32"](pointer, *words))
+
+
+def store8_streamed(pointer: Any, words: list[Any]) -> None:
+    """Store two words to global memory that are not read soon: the first that the L2 gives up."""
+    emit(T.ptx["st.global.cs.v2.b32"](pointer, *words))
+
+
 def load8(target: Any, first: int, pointer: Any, in_place: bool = False) -> None:
     """Load two words from global memory that no launch changes. ``in_place``: the load is not reordered; the assembler
     moves the other kind (read-only) ahead of fences and barriers."""

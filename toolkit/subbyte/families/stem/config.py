@@ -21,8 +21,8 @@ class StemConfig(Configuration):
     prefix: ClassVar[str] = "stem-"
 
     turn_rows: int = knob(
-        "rw", whole(1, 4), "output rows of a turn: 1, 2 or 4; input rows that they share are read once", default=2,
-        always=True,
+        "rw", whole(1, 8), "output rows of a turn: 1, 2, 4 or 8; input rows that they share are read once",
+        default=2, always=True,
     )  # fmt: skip
     together: int = knob(
         "tg", whole(1, 4), "output rows of them whose tiles a warpgroup sums up together: 1, 2 or 4", default=1,
@@ -53,10 +53,23 @@ class StemConfig(Configuration):
         "hw", flag(), "1 = weights stay in registers: 64 output channels are the rows of an instruction, pixels its "
         "columns, and it reads half as much shared memory; results change places between lanes", default=0,
     )  # fmt: skip
+    wide: int = knob(
+        "wi", flag(), "1 = an instruction has 16 output pixels as its columns, not 8, where weights stay in registers",
+        default=0,
+    )  # fmt: skip
+    streamed: int = knob(
+        "st", flag(), "1 = results are the first that the L2 gives up (st.global.cs), where weights stay in registers",
+        default=0,
+    )  # fmt: skip
     min_blocks: int = knob(
         "mb", whole(1, 8), "blocks of a multiprocessor that the compiler keeps registers free for", default=1
     )
     dependent_launch: int = knob("pdl", flag(), "1 = may start before the kernel before it has ended", default=1)
+
+    @property
+    def pixels(self) -> int:
+        """Output pixels of an instruction, of 8 images each."""
+        return TILE_PIXELS * (1 + self.wide)
 
     @property
     def threads(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, cast
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from subbyte.device.arch import Arch
 from subbyte.families.base import ExportParts, Function, PixelTile, Plan
 from subbyte.families.shared.one_by_one.family import OneByOneFamily
-from subbyte.families.stem.config import TILE_PIXELS, StemConfig
+from subbyte.families.stem.config import StemConfig
 from subbyte.families.stem.estimate import FEATURES, estimated_cycles, feature_row
 from subbyte.families.stem.header import header_parts
 from subbyte.families.stem.plan import StemPlan
@@ -21,7 +21,6 @@ from subbyte.families.stem.space import KIND, KNOBS, value_lists
 from subbyte.families.stem.weights import weight_words
 from subbyte.families.topic import Topic
 from subbyte.info_record import InfoRecord
-from subbyte.spaces.configuration import Configuration
 from subbyte.workload.conv import ConvWorkload
 
 _HERE = Path(__file__).parent
@@ -40,7 +39,7 @@ class StemFamily(OneByOneFamily[StemPlan]):
     features = FEATURES
     starts_plain = False
     special = True
-    space_version = 2
+    space_version = 3
 
     # ---- rules and spaces --------------------------------------------------------------------------------------------
 
@@ -55,15 +54,6 @@ class StemFamily(OneByOneFamily[StemPlan]):
     def value_lists(self, workload: ConvWorkload) -> Mapping[str, tuple[int, ...]]:
         """The value lists for a layer."""
         return value_lists(workload)
-
-    def candidates(self, workload: ConvWorkload, arch: Arch) -> Iterable[Configuration]:
-        """The configurations of the space, the one estimated fastest first. Those of several turns come behind
-        themselves with held weights: with batches of 64 and 256 these were faster."""
-        for config in super().candidates(workload, arch):
-            held = config.with_values({"held_weights": 1})
-            if cast(StemConfig, config).turns > 1 and why_not(StemPlan(workload, cast(StemConfig, held), arch)) is None:
-                yield held
-            yield config
 
     def cycles(self, plan: StemPlan) -> float:
         """A rough count."""
@@ -109,7 +99,7 @@ class StemFamily(OneByOneFamily[StemPlan]):
         one = cast(StemPlan, plan)
         rows = min(one.config.turn_rows, one.workload.p)
         width = min(one.segment_units * one.strings.unit_pixels, one.workload.q)
-        return PixelTile((rows, width), one.config.consumers, (rows, min(TILE_PIXELS, width)))
+        return PixelTile((rows, width), one.config.consumers, (rows, min(one.config.pixels, width)))
 
 
 STEM = StemFamily()

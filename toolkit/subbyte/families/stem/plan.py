@@ -54,7 +54,7 @@ class StemPlan:
     @property
     def atom(self) -> StemAtom:
         """The matrix instruction."""
-        n = self.config.filters
+        n = BATCH_GROUP * self.config.pixels if self.config.wide else self.config.filters
         ptx = f"wgmma.mma_async.sync.aligned.m64n{n}k32.s32.s8.s8"
         return StemAtom(f"s8.wgmma.m64n{n}k32", ptx, 8, 1, True, 90)
 
@@ -83,7 +83,7 @@ class StemPlan:
     @property
     def tiles(self) -> int:
         """Tiles per turn and output row."""
-        return self.segment_units * self.strings.phases
+        return self.segment_units * self.strings.phases // (1 + self.config.wide)
 
     @property
     def row_groups(self) -> int:
@@ -103,7 +103,7 @@ class StemPlan:
     @property
     def row_sums(self) -> int:
         """Sums of a thread per tile."""
-        return self.config.filters // 2
+        return self.config.filters // 2 * (1 + self.config.wide)
 
     # ---- input ------------------------------------------------------------------------------------------------------
 
@@ -121,6 +121,40 @@ class StemPlan:
     def passes(self) -> int:
         """Passes in which a warpgroup writes the strings of a turn; in each, a thread writes one in every row."""
         return ceil_div(self.turn_strings * BATCH_GROUP, 128)
+
+    @property
+    def rest(self) -> int:
+        """Threads that have a string in the last pass."""
+        return self.turn_strings * BATCH_GROUP - (self.passes - 1) * 128
+
+    @cached_property
+    def last_rows(self) -> int:
+        """Output rows of a string that a thread writes in the last pass, for a few strings: all of them, or fewer where
+        the warps share it."""
+        rows = self.config.turn_rows
+        if self.passes == 1 or not self.config.wide:
+            return rows
+        return next(one for one in (1, 2, 4, 8) if one == rows or self.rest * rows <= 128 * one)
+
+    @property
+    def last_shared(self) -> bool:
+        """Whether the warps share the last pass."""
+        return self.last_rows < self.config.turn_rows
+
+    @property
+    def last_input_rows(self) -> int:
+        """Input rows that a thread reads for it."""
+        return (self.last_rows - 1) * self.workload.stride + self.workload.r
+
+    @property
+    def whole_passes(self) -> int:
+        """Passes in which a thread writes all output rows."""
+        return self.passes - self.last_shared
+
+    @property
+    def words_read(self) -> int:
+        """Words that a thread reads for a turn."""
+        return (self.whole_passes * self.input_rows + self.last_shared * self.last_input_rows) * self.strings.span
 
     # ---- shared memory, in bytes ------------------------------------------------------------------------------------
 
@@ -195,9 +229,15 @@ class StemPlan:
         return self.strings_base + self.config.consumers * self.buffers * self.buffer_bytes
 
     @property
+    def halves_together(self) -> bool:
+        """Whether both halves of an instruction's 16 pixels are exchanged at once; one after the other is 6 % faster
+        for VGG's first layer, which has two phases."""
+        return bool(self.config.wide) and self.strings.phases == 1
+
+    @property
     def exchange_bytes(self) -> int:
-        """Of a warp: those of a tile of each of the output rows that are summed up together."""
-        return self.config.held_weights * self.config.together * EXCHANGED
+        """Of a warp: those of 8 pixels of each of the output rows that are summed up together, or of 16."""
+        return self.config.held_weights * self.config.together * (1 + self.halves_together) * EXCHANGED
 
     @property
     def barrier_base(self) -> int:

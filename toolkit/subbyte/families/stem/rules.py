@@ -8,8 +8,8 @@ from functools import cache
 from subbyte.device.arch import Arch
 from subbyte.families.shared.reasons import first_reason
 from subbyte.families.stem.plan import StemPlan
-from subbyte.families.stem.strings import PIXEL_CHANNELS, strings
-from subbyte.workload.conv import BATCH_GROUP, ConvWorkload
+from subbyte.families.stem.strings import PIXEL_CHANNELS, ROWS_TOGETHER, strings
+from subbyte.workload.conv import BATCH_GROUP, ConvWorkload, ceil_div
 from subbyte.workload.coverage import int4_alone, largest_tensor, too_large
 
 MOST_CHANNELS = PIXEL_CHANNELS[-1]
@@ -18,6 +18,8 @@ MOST_TAPS = 11
 REGISTER_OVERHEAD = 4
 """Registers per thread besides sums, packed words, parameters and input words, at least: the compiler
 reports spills."""
+HELD_OVERHEAD = 6
+"""More of them where weights stay in registers: with fewer the compiler serialized the products."""
 CHANNEL_ROWS = 64
 """Rows of an instruction."""
 MOST_INSTRUCTIONS = 256
@@ -63,8 +65,10 @@ def _index(plan: StemPlan) -> str | None:
 
 def _tiles(plan: StemPlan) -> str | None:
     config, w = plan.config, plan.workload
-    if config.turn_rows == 3:
-        return "divisibility: turn_rows is 1, 2 or 4, which divide the rows that are stored"
+    if config.turn_rows not in (1, 2, 4, 8):
+        return "divisibility: turn_rows is 1, 2, 4 or 8"
+    if plan.row_groups * config.turn_rows > ceil_div(w.p, ROWS_TOGETHER) * ROWS_TOGETHER:
+        return f"divisibility: turns of {config.turn_rows} rows reach beyond the rows that are stored"
     if config.together == 3 or config.turn_rows % config.together:
         return f"divisibility: {config.together} rows together do not divide the {config.turn_rows} of a turn"
     if max(config.buffers, 1 + config.ahead) > config.turns:
@@ -85,7 +89,12 @@ def _tiles(plan: StemPlan) -> str | None:
 
 
 def _held(plan: StemPlan) -> str | None:
-    if not plan.config.held_weights:
+    config = plan.config
+    if config.wide and (not config.held_weights or plan.segment_units % 2 or plan.strings.units % plan.segment_units):
+        return "tile: wide: instructions of 16 pixels need held_weights and segments of an even number of units"
+    if config.streamed and not config.held_weights:
+        return "output: streamed: results of kernels with held_weights"
+    if not config.held_weights:
         return None
     if plan.config.filters != CHANNEL_ROWS:
         return f"tile: held_weights: a warpgroup's rows are {CHANNEL_ROWS} output channels, not {plan.config.filters}"
@@ -122,8 +131,8 @@ def registers_needed(plan: StemPlan) -> int:
     config, lay = plan.config, plan.strings
     parameters = config.filters // 2 if plan.begun else 24
     if config.held_weights:
-        parameters = 4 * lay.steps * lay.phases + (4 if plan.begun else 6)
-    read = plan.passes * plan.input_rows * lay.span
+        parameters = 4 * lay.steps * lay.phases + (4 if plan.begun else 6) + HELD_OVERHEAD
+    read = plan.words_read
     written = lay.length
     multiplied = (1 + plan.behind) * config.together * (plan.row_sums + config.filters // 16)
     ahead = read if config.ahead else 0

@@ -21,6 +21,8 @@ from subbyte.tirx.requantize import by_float, finished, requantize
 from subbyte.workload.precision import SUMS
 
 WORD_CHANNELS = 8
+HALF = 4 * TILE_PIXELS
+"""Sums of a thread of 8 pixels."""
 PAIRS = TILE_PIXELS // 2
 """Registers of a thread's packed results of a tile, two pixels each."""
 
@@ -48,26 +50,36 @@ class ChannelRows:
     def store(self, sums: Any, turn: Turn, tile: Any, first_row: int) -> None:
         """Requantize, pack and store a tile of each of the output rows that were summed up together."""
         plan, lay = self.block.plan, self.block.plan.strings
-        unit = turn.segment * plan.segment_units + tile // lay.phases
+        unit = turn.segment * plan.segment_units + tile // lay.phases * (1 + plan.config.wide)
         column = bind("column", unit * TILE_PIXELS * lay.phases + tile % lay.phases)
         first = bind("first_row", turn.rows * plan.config.turn_rows + first_row)
-        rows = range(plan.config.together)
+        halves = range(1 + plan.config.wide)
+        for own in [halves] if plan.halves_together else [(half,) for half in halves]:
+            name = "other_half" if len(own) > 1 else "half_column"
+            columns = {half: bind(name, column + TILE_PIXELS * lay.phases) if half else column for half in own}
+            self._store_parts(sums, turn, first, columns)
+
+    def _store_parts(self, sums: Any, turn: Turn, first: Any, columns: dict[int, Any]) -> None:
+        """Store halves of an instruction's pixels, by the column where each begins, in each of the output rows."""
+        plan = self.block.plan
+        parts = [(row, half) for row in range(plan.config.together) for half in columns]
+        mine = [sums[row * plan.row_sums + half * HALF + i] for row, half in parts for i in range(HALF)]
         if plan.output == SUMS:
-            for row in rows:
-                self._store_sums(sums, row, turn, first + row, column)
+            for part, (row, half) in enumerate(parts):
+                self._store_sums(mine, part, turn, first + row, columns[half])
             return
-        for row in rows:
+        for part in range(len(parts)):
             packed = registers("packed", PAIRS)
             for pair in range(PAIRS):
-                self._pack(packed, pair, sums, row)
-            op.store_transposed(self.place + T.uint32(row * EXCHANGED), [packed[pair] for pair in range(PAIRS)])
+                self._pack(packed, pair, mine, part)
+            op.store_transposed(self.place + T.uint32(part * EXCHANGED), [packed[pair] for pair in range(PAIRS)])
         op.emit(T.cuda.warp_sync())
-        read = registers("read", 4 * len(rows))
-        for row in rows:
-            op.load_shared16(read, self.place + T.uint32(row * EXCHANGED), 4 * row)
+        read = registers("read", 4 * len(parts))
+        for part in range(len(parts)):
+            op.load_shared16(read, self.place + T.uint32(part * EXCHANGED), 4 * part)
         op.emit(T.cuda.warp_sync())  # all have read: the next tile may write
-        for row in rows:
-            self._store_words([read[4 * row + i] for i in range(4)], turn, first + row, column)
+        for part, (row, half) in enumerate(parts):
+            self._store_words([read[4 * part + i] for i in range(4)], turn, first + row, columns[half])
 
     def _inside(self, p: Any, q: Any) -> Any:
         """The output has this pixel."""
@@ -84,13 +96,13 @@ class ChannelRows:
 
     # ---- int4 -------------------------------------------------------------------------------------------------------
 
-    def _pack(self, packed: Any, pair: int, sums: Any, row: int) -> None:
+    def _pack(self, packed: Any, pair: int, sums: Any, part: int) -> None:
         """Two pixels of the thread's two channels and two images."""
         T.buffer_store(packed, T.uint32(0), [pair])
         for image in (1, 0):
             for odd in (1, 0):
                 low, high = (
-                    bind("value", self._requantized(self._sum(sums, row, 2 * pair + odd, parity, image), parity))
+                    bind("value", self._requantized(self._sum(sums, part, 2 * pair + odd, parity, image), parity))
                     for parity in range(2)
                 )
                 op.pack_int4(packed[pair], high, low, self.signed)
@@ -114,23 +126,26 @@ class ChannelRows:
                     if not self.signed:
                         T.buffer_store(words, finished(plan, words[half]), [half])
                 target = bind("target", self._word(turn, p, q, lane % 8))
+                if plan.config.streamed:
+                    op.store8_streamed(self.block.output.ptr_to([target]), [words[half] for half in range(2)])
+                    continue
                 with loop("i", 2, T.vectorized) as i:
                     T.buffer_store(self.block.output, words[i], [target + i])
 
     # ---- int32 ------------------------------------------------------------------------------------------------------
 
-    def _store_sums(self, sums: Any, row: int, turn: Turn, p: Any, column: Any) -> None:
-        plan, lane = self.block.plan, self.block.lane
+    def _store_sums(self, sums: Any, part: int, turn: Turn, p: Any, column: Any) -> None:
+        plan, lane, scale = self.block.plan, self.block.lane, T.int32(self.block.plan.atom.scale_log2)
         first = bind("first_sum", self._word(turn, p, column, lane % 4 * 2) * WORD_CHANNELS + lane // 4 * 2)
         apart = [plan.output_word(0, 0, *at) * WORD_CHANNELS for at in ((plan.strings.phases, 0, 0), (0, 0, 1))]
         for pixel in range(TILE_PIXELS):
             with when(self._inside(p, column + pixel * plan.strings.phases)):
                 for image in range(2):
                     at = first + (pixel * apart[0] + image * apart[1])
-                    for parity in range(2):
-                        value = self._sum(sums, row, pixel, parity, image) >> T.int32(plan.atom.scale_log2)
-                        T.buffer_store(self.block.output, value, [at + parity])
+                    pair = [self._sum(sums, part, pixel, parity, image) >> scale for parity in range(2)]
+                    store = op.store8_streamed if plan.config.streamed else op.store8
+                    store(self.block.output.ptr_to([at]), [T.cast(one, "uint32") for one in pair])
 
-    def _sum(self, sums: Any, row: int, pixel: int, parity: int, image: int) -> Any:
+    def _sum(self, sums: Any, part: int, pixel: int, parity: int, image: int) -> Any:
         """One of a thread's sums, still scaled by the atom."""
-        return T.cast(sums[row * self.block.plan.row_sums + pixel * 4 + parity * 2 + image], "int32")
+        return T.cast(sums[part * HALF + pixel * 4 + parity * 2 + image], "int32")

@@ -85,13 +85,16 @@ def _tiles(block: Block, multiplier: Multiplier, epilogue: Epilogue | ChannelRow
             op.wgmma_wait(len(more))
             epilogue.store(both[number % 2], turn, tile, row)
         return
+    # Where sums are not finished by instructions in a fixed order, the assembler begins the next row's products before
+    # the last row's results are stored, in other registers for each row: for four rows one array keeps it from that.
+    own = None if plan.begun or len(rows) <= 2 else multiplier.sums()
     with loop("tile", plan.tiles, T.serial) as tile:
         inside: list[Any] = []
         if plan.strings.units % plan.segment_units:
             inside.append(turn.segment * plan.segment_units + tile // plan.strings.phases < plan.strings.units)
         with when(every(inside)):
             for row in rows:
-                sums = multiplier.sums()
+                sums = multiplier.sums() if own is None else own
                 multiplier.multiply(sums, buffer, tile, row)
                 op.wgmma_wait(0)
                 epilogue.store(sums, turn, tile, row)

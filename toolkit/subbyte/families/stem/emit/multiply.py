@@ -45,7 +45,7 @@ class Multiplier:
         started = registers("started", together)
         for row in range(together):
             T.buffer_store(started, T.uint32(0), [row])
-        phase, unit = tile % lay.phases, tile // lay.phases
+        phase, unit = tile % lay.phases, tile // lay.phases * (1 + plan.config.wide)
         first = unit * (TILE_PIXELS * lay.pixel_words) + phase * lay.advance // 8
         place = first * lay.string_bytes + (phase * plan.kind_bytes if lay.kinds > 1 else 0)
         address = self.block.buffer_address(buffer) + T.cast(place, "uint32")

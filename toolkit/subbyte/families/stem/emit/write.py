@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from tvm.script import tirx as T
@@ -29,7 +30,11 @@ class Writer:
             first = (block.place * plan.config.consumers + block.warpgroup) % 4 * 32
             turned = (block.thread + first) % THREADS
         self.place = bind("string_place", turned)
-        self.words = registers("strip_words", plan.passes * plan.input_rows * plan.strings.span)
+        self.words = registers("strip_words", plan.whole_passes * plan.input_rows * plan.strings.span)
+        if plan.last_shared:
+            self.row = bind("own_row", self.place // plan.rest * plan.last_rows)
+            self.own = bind("own_place", self.place % plan.rest)
+            self.row_words = registers("row_words", plan.last_input_rows * plan.strings.span)
 
     def _inside(self, number: int) -> Any:
         """Whether a turn has such a string."""
@@ -51,7 +56,7 @@ class Writer:
         at = bind("strip_at", (top * form.words + first) * BATCH_GROUP + self.place)
         last = (plan.config.segments - 1) * plan.segment_units * lay.unit_words
         whole = form.words >= last + plan.turn_strings + lay.span - 1
-        for number in range(plan.passes):
+        for number in range(plan.whole_passes):
             there = [self._inside(number)]
             if not whole:
                 string = first + number * (THREADS // BATCH_GROUP) + self.place // BATCH_GROUP
@@ -62,6 +67,18 @@ class Writer:
                         more = (row * form.words + word) * BATCH_GROUP + number * THREADS
                         pointer = self.block.activations.ptr_to([at + more])
                         op.load_word(self.words, self._index(number, row, word), pointer)
+        if plan.last_shared:
+            skipped = plan.whole_passes * THREADS + self.own - self.place
+            there = [one for one in [self._in_last()] if one is not True]
+            if not whole:
+                string = first + plan.whole_passes * (THREADS // BATCH_GROUP) + self.own // BATCH_GROUP
+                there.append(string + lay.span - 1 < form.words)
+            with when(every(there)):
+                start = bind("own_at", at + self.row * (plan.workload.stride * form.words * BATCH_GROUP) + skipped)
+                for row in range(plan.last_input_rows):
+                    for word in range(lay.span):
+                        pointer = self.block.activations.ptr_to([start + (row * form.words + word) * BATCH_GROUP])
+                        op.load_word(self.row_words, row * lay.span + word, pointer)
 
     def write(self, buffer: Any) -> None:
         """Write the strings of a turn's output rows, and make them visible to wgmma."""
@@ -70,20 +87,42 @@ class Writer:
         image, string = self.place % BATCH_GROUP, self.place // BATCH_GROUP
         offset = T.cast(string * lay.string_bytes + image * PIECE_BYTES, "uint32")
         at = bind("string_at", address + offset)
-        for number in range(plan.passes):
+        for number in range(plan.whole_passes):
             with when(self._inside(number)):
-                made: dict[Any, Any] = {}
-                for row in range(plan.config.turn_rows):
-                    for kind, parts in enumerate(lay.parts):
-                        words = [self._word(part, number, row * plan.workload.stride, made) for part in parts]
-                        for piece in range(lay.pieces):
-                            place = row * plan.row_bytes + kind * plan.kind_bytes + piece * STRIP_BYTES
-                            place += number * (THREADS // BATCH_GROUP) * lay.string_bytes
-                            op.store_shared16(at + T.uint32(place), words[4 * piece : 4 * piece + 4])
+                skipped = number * (THREADS // BATCH_GROUP) * lay.string_bytes
+                self._write_strings(at, skipped, plan.config.turn_rows, partial(self._read_word, number))
+        if plan.last_shared:
+            with when(self._in_last()):
+                string = plan.whole_passes * (THREADS // BATCH_GROUP) + self.own // BATCH_GROUP
+                own = self.row * plan.row_bytes + string * lay.string_bytes + image * PIECE_BYTES
+                start = bind("own_string_at", address + T.cast(own, "uint32"))
+                self._write_strings(start, 0, plan.last_rows, lambda row, word: self.row_words[row * lay.span + word])
         op.async_fence()
         self.block.meet()
 
-    def _word(self, part: Part, number: int, top: int, made: dict[Any, Any]) -> Any:
+    def _in_last(self) -> Any:
+        """Whether the thread writes some rows in the pass that the warps share: a comparison, or True."""
+        plan = self.block.plan
+        threads = plan.rest * plan.config.turn_rows // plan.last_rows
+        return self.place < threads if threads < THREADS else True
+
+    def _write_strings(self, at: Any, skipped: int, rows: int, read: Any) -> None:
+        """A thread's string of each of some output rows, from ``read(row, word)``."""
+        plan, lay = self.block.plan, self.block.plan.strings
+        made: dict[Any, Any] = {}
+        for row in range(rows):
+            for kind, parts in enumerate(lay.parts):
+                top = row * plan.workload.stride
+                words = [self._word(part, read, top, made) for part in parts]
+                for piece in range(lay.pieces):
+                    place = row * plan.row_bytes + kind * plan.kind_bytes + piece * STRIP_BYTES + skipped
+                    op.store_shared16(at + T.uint32(place), words[4 * piece : 4 * piece + 4])
+
+    def _read_word(self, number: int, row: int, word: int) -> Any:
+        """One of the words that the thread has read."""
+        return self.words[self._index(number, row, word)]
+
+    def _word(self, part: Part, read: Any, top: int, made: dict[Any, Any]) -> Any:
         """A word of a string from the words of its rows; what output rows share is made once. Even values are split
         before bytes are selected, odd ones afterwards."""
         constants = sum(one << 8 * byte for byte, one in enumerate(part) if isinstance(one, int))
@@ -96,24 +135,23 @@ class Writer:
         key = (part, top)
         if key not in made:
             found = list(dict.fromkeys(sources.values()))
-            read = [self._even(number, one, made) if even else self.words[self._index(number, *one)] for one in found]
+            words = [self._even(read, one, made) if even else read(*one) for one in found]
             chosen = [byte + WORD_BYTES * len(found) for byte in range(WORD_BYTES)]  # constants, in a word of their own
             for byte in given:
                 chosen[byte] = places[byte] + WORD_BYTES * found.index(sources[byte])
             if even and constants:
-                read.append(T.uint32(constants))
-            value = read[0] if chosen == [0, 1, 2, 3] else _bytes(read[0], read[-1], chosen)
+                words.append(T.uint32(constants))
+            value = words[0] if chosen == [0, 1, 2, 3] else _bytes(words[0], words[-1], chosen)
             if not even:
                 kept = sum(LOW_NIBBLES & 0xFF << 8 * byte for byte in given)
                 value = (value & T.uint32(kept)) | T.uint32(constants) if constants else value & T.uint32(kept)
             made[key] = bind("part", value)
         return made[key]
 
-    def _even(self, number: int, source: tuple[int, int], made: dict[Any, Any]) -> Any:
+    def _even(self, read: Any, source: tuple[int, int], made: dict[Any, Any]) -> Any:
         """The even values of a word."""
         if source not in made:
-            word = self.words[self._index(number, *source)]
-            made[source] = bind("even", (word << T.uint32(4)) & T.uint32(LOW_NIBBLES))
+            made[source] = bind("even", (read(*source) << T.uint32(4)) & T.uint32(LOW_NIBBLES))
         return made[source]
 
 
