@@ -206,8 +206,14 @@ def test_what_is_built_ahead_is_not_built_again(slow):
     kinds = [result.kind for result in runner.run(WORKLOAD, candidates("silent", "stray"))]
     assert kinds == ["wrong", "crash"]
     assert failing.counted() - before == 2
-    runner.build_ahead(WORKLOAD, [MmaConfig(1, 1, rows, 4) for rows in (1, 2, 4, 8, 16)])
-    assert len(runner._begun) == 4
+    first, *further = [MmaConfig(1, 1, rows, 4) for rows in (1, 2, 4, 8, 16)]
+    runner.build_ahead(WORKLOAD, further[:2])
+    begun = dict(runner._begun)
+    runner.build_ahead(WORKLOAD, [first, *further])
+    assert [config for _, config in runner._begun] == [*further[:2], first, further[2]]  # the first four of them
+    assert [runner._begun[one] for one in begun] == list(begun.values())
+    runner.build_ahead(WORKLOAD, [further[3], first])
+    assert {config for _, config in runner._begun} == {further[3], first, further[1], further[2]}
 
 
 @pytest.mark.deep

@@ -257,16 +257,15 @@ class Family(FormerNames, ABC):
         return ()
 
     def expectation(self, workload: ConvWorkload, config: Configuration, arch: Arch) -> str:
-        """The expected time of a candidate that was never measured, and its source, as text; "" if the family only
-        ranks candidates."""
-        return ""
+        """Whether a candidate without a record was measured, and its expected time with the source, as text."""
+        return "not measured yet"
 
     def expected(self, workload: ConvWorkload, config: Configuration, arch: Arch) -> Expected | None:
         """The same as a number with its error bar; None if the family only ranks candidates."""
         return None
 
     def launches(self, workload: ConvWorkload, arch: Arch) -> Sequence[Way]:
-        """Ways to split a batch into several launches, the one expected to be fastest first. None if the family
+        """Ways to split a batch into several launches, the one expected to be fastest first. Empty if the family
         predicts no times."""
         return ()
 

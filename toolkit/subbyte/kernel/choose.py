@@ -306,8 +306,8 @@ def _in_order(
         fitting = (config for config in one.candidates(workload, arch) if config not in given and fits(one, config))
         for config in islice(fitting, tried_at_most(most, output)):
             more = "" if config.skips_zeros else zeros
-            time = (said := one.expectation(workload, config, arch)) and f"; {said}"
-            yield Choice(one, config, f"{one.name} family, chosen by estimate: not measured yet{time}{more}", False)
+            said = one.expectation(workload, config, arch)
+            yield Choice(one, config, f"{one.name} family, chosen by estimate: {said}{more}", False)
 
 
 def _with_own(own: Own, recorded: list[Choice]) -> list[Choice]:

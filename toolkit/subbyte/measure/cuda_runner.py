@@ -135,11 +135,15 @@ class CudaRunner(RunnerBase):
                 future.cancel()
 
     def build_ahead(self, workload: ConvWorkload, configs: Iterable[Configuration]) -> None:
-        """Start building configurations that will be asked for soon; returns at once."""
-        for config in configs:
-            self._begun[workload, config] = self._begin_build(workload, config)
-        while len(self._begun) > self._ahead:
-            self._begun.pop(next(iter(self._begun))).cancel()
+        """Start building the first configurations of those that will be asked for soon, as many as are built ahead;
+        returns at once. Builds for earlier calls make room for these."""
+        wanted = [(workload, config) for config in configs][: self._ahead]
+        others = [one for one in self._begun if one not in wanted]
+        for one in wanted:
+            if one not in self._begun:
+                self._begun[one] = self._begin_build(*one)
+        for one in others[: max(0, len(self._begun) - self._ahead)]:
+            self._begun.pop(one).cancel()
 
     def prepare(self, workload: ConvWorkload) -> None:
         """Make operands and exact result now, for instance while candidates are built; otherwise the first one waits

@@ -58,7 +58,8 @@ class ImageFamily(OneByOneFamily[ImagePlan]):
         return hopeless(workload, arch)
 
     def leads(self, workload: ConvWorkload, arch: Arch) -> bool:
-        """Whether its estimate is below the wgmma family's expected time, whose kernels multiply 8 images."""
+        """Whether its estimate is clearly below the expected time of the wgmma family, whose kernels multiply 8 images,
+        for fewer images than that; never where the layer has so few channels that kernels of the stem family fit."""
         return _leads(workload, arch)
 
     def value_lists(self, workload: ConvWorkload) -> Mapping[str, tuple[int, ...]]:
@@ -119,11 +120,11 @@ class ImageFamily(OneByOneFamily[ImagePlan]):
 
 @cache
 def _leads(workload: ConvWorkload, arch: Arch) -> bool:
+    if STEM.covers(workload, arch) is None:  # of few channels nothing was timed; they have kernels of their own
+        return False
     own, other = (next(iter(one.candidates(workload, arch)), None) for one in (IMAGE, WGMMA))
     if own is None or other is None:
         return own is not None
-    if STEM.covers(workload, arch) is None:  # of few channels nothing was timed; they have kernels of their own
-        return False
     expected, cycles = microseconds(workload, arch), IMAGE.estimate(IMAGE.plan(workload, own, arch))
     if expected is None:  # the model covers no such kernels, or finds none: an estimate beside an estimate
         return cycles < WGMMA.estimate(WGMMA.plan(workload, other, arch))

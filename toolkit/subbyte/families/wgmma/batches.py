@@ -69,15 +69,17 @@ def known(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> Choice:
 
 
 def told(layer: ConvWorkload, config: WgmmaConfig, arch: Arch) -> str:
-    """The expected time of a configuration, as text."""
+    """Whether a configuration was measured, and its expected time, as text."""
     one, groups = known(layer, config, arch), layer.batch_groups
-    if not one.measured and one.groups == groups:
-        return f"{one.microseconds:.2f} us expected by a {shipped().worth}"
-    as_long = "the same work" if one.groups == groups else "no less work"
     batch = BATCH_GROUP * one.groups
+    if one.measured and batch == layer.n:
+        return f"{one.microseconds:.2f} us measured for the model's training"
+    if not one.measured and one.groups == groups:
+        return f"not measured yet; {one.microseconds:.2f} us expected by a {shipped().worth}"
+    as_long = "the same work" if one.groups == groups else "no less work"
     if one.measured:
-        return f"{one.microseconds:.2f} us measured at batch {batch}, {as_long}"
-    return f"{one.microseconds:.2f} us expected at batch {batch}, {as_long}, by a {shipped().worth}"
+        return f"not measured yet; {one.microseconds:.2f} us measured at batch {batch}, {as_long}"
+    return f"not measured yet; {one.microseconds:.2f} us expected at batch {batch}, {as_long}, by a {shipped().worth}"
 
 
 def microseconds(layer: ConvWorkload, arch: Arch) -> float | None:

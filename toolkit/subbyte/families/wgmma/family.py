@@ -200,7 +200,7 @@ class WgmmaFamily(Family):
         """The time that the model expects of a dense kernel, and the model's accuracy; or the kernel's measured time
         at another batch size."""
         if not _modelled(workload):
-            return ""
+            return super().expectation(workload, config, arch)
         return told(workload, cast(WgmmaConfig, config), arch)
 
     def expected(self, workload: ConvWorkload, config: Configuration, arch: Arch) -> Expected | None:

@@ -41,8 +41,8 @@ ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 56)
 SPARE = 6
 """Widths that are considered: those that leave the fewest columns unused."""
 MOST_GROUPS, FEW_BLOCKS = 16, 8
-"""The most groups of channels that are considered, unless there is no other way to divide more than ``FEW_BLOCKS`` of
-them: their number is a prime, such as 19. Kernels that load so many channels at once have few pixels."""
+"""The most groups of channels that are considered, unless more than ``FEW_BLOCKS`` blocks of them leave only one other
+way to divide them, such as 19 or 22. Kernels that load so many channels at once have few pixels."""
 DIVIDING = ("pixels", "m_iterations")
 """Knobs that change a block's share of the work so much that the number of segments must change with them."""
 Values = Mapping[str, Sequence[int]]
@@ -107,8 +107,8 @@ class Search:
         return sorted(self.order, key=self.order.__getitem__)[:count]
 
     def bred(self, ways: int) -> list[WgmmaConfig]:
-        """The best so far, and the best for each of the best ``ways`` to divide the work; with a prime number of blocks
-        of channels, which leaves two ways to divide these, for each of those."""
+        """The best so far, and the best for each of the best ``ways`` to divide the work; where the blocks of channels
+        leave two ways to divide them, for each of those."""
         order, first = self.best(len(self.found)), dict[tuple[object, ...], WgmmaConfig]()
         groups = self.lists["channel_groups"] if len(self.lists["channel_groups"]) == 2 else ()
         both = [one for n in groups for one in [one for one in order if one.schedule.channel_groups == n][:BRED]]
