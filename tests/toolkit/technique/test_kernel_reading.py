@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 
 import pytest
 
@@ -52,6 +53,8 @@ def compared(kernels: tuple[subbyte.Kernel, subbyte.Kernel]) -> KernelReading:
         ("sass", "  BGMMA.64x64x256.AND.POPC R24, R92, gdesc[UR12], R24", "matrix"),
         ("sass", "  @!P0 SYNCS.ARRIVE.TRANS64.A1T0 RZ, [UR4], RZ", "barrier"),
         ("sass", "  UCGABAR_WAIT", "barrier"),
+        ("sass", "  @!PT LDS RZ, [RZ]", ""),
+        ("sass", "  @!P1 LDS R4, [R2]", "load"),
         ("sass", "  FENCE.VIEW.ASYNC.S", "barrier"),
         ("sass", "  UBLKCP [UR8], [UR4], UR6", "copy"),
         ("sass", "  MOVM.16.MT88 R92, R92", "shuffle"),
@@ -78,7 +81,7 @@ def test_instructions_are_told_apart(language: str, line: str, kind: str) -> Non
 @pytest.mark.deep
 def test_counts_are_those_of_the_disassembly(kernels: tuple[subbyte.Kernel, subbyte.Kernel]) -> None:
     reading = kernel_reading(kernels[0])
-    counted = {name: number for names in reading.counts.values() for name, number in names.items()}
+    counted = sum(map(Counter, reading.counts.values()), Counter())
     true = {name: number for name, number in kernels[0].instructions.items() if name != "NOP"}
     assert {name: number for name, number in counted.items() if name != "NOP"} == true
     lines = [row.kind for row in reading.rows["sass"]]

@@ -156,8 +156,11 @@ def _lines(language: str, kernel: Kernel | None) -> list[str]:
 
 
 def classify(language: str, line: str) -> str:
-    """The class of the instruction in a line; empty for arithmetic, control flow and declarations."""
+    """The class of the instruction in a line; empty for arithmetic, control flow, declarations and for what never runs:
+    SASS has loads under the predicate ``@!PT`` that only keep others apart."""
     if language == "sass":
+        if re.match(r"\s*@!U?PT\s", line):
+            return ""
         name = re.match(r"\s*(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)", line)
         return next((kind for kind, names in _SASS.items() if name and re.fullmatch(names, name[1])), "")
     if language == "ptx":
