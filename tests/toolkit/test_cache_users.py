@@ -168,7 +168,7 @@ def test_without_any_folder_one_sentence_says_so(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv(cache.VARIABLE, "/dev/null")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
     cache.stand_in.cache_clear()
-    with pytest.raises(MissingDependency, match=r"kept nowhere.*TMPDIR"):
+    with pytest.raises(MissingDependency, match=r"no folder to keep builds in.*TMPDIR"):
         cache.cache_folder("kernels")
 
 

@@ -229,7 +229,7 @@ def test_an_import_writes_here_whatever_its_file_says(kernel, tmp_path, monkeypa
     content = written.read_bytes()
     for options in ([], ["-o", str(here)], ["-o", str(written)]):
         assert main(["landscape", "import", "../cache.json", *options]) == 2
-        assert "exists and is left as it is; give --force" in capsys.readouterr().err
+        assert "already exists and was not changed; give --force" in capsys.readouterr().err
     assert written.read_bytes() == content
     assert main(["landscape", "import", "../cache.json", "--force", "-o", str(here)]) == 0
     assert [path.name for path in here.iterdir()] == [written.name]

@@ -131,4 +131,4 @@ def test_weights_that_are_not_2of4_are_refused_with_their_index():
 @pytest.mark.parametrize("pattern", ["2:4", "blocks:0.25"])
 def test_densities_do_not_go_with_patterns(pattern, capsys):
     assert main(["run", LAYER, "--sparsity", pattern, "--density", "0.1", "--device", "emulator"]) == 2
-    assert f"do not fit weights of {pattern}" in capsys.readouterr().err
+    assert f"--density 0.1: does not apply to weights of {pattern}; leave it out" in capsys.readouterr().err

@@ -126,7 +126,7 @@ def test_dense_is_taken_where_finding_zeros_did_not_pay(monkeypatch):
     assert "at no density on this product" in str(CONDENSE.dense_at(subbyte.workload("gemm64"), 0.0))
     assert "on all products measured (2)" in str(CONDENSE.dense_at(subbyte.workload("gemm128"), 0.5))
     assert CONDENSE.dense_at(subbyte.workload("gemm128"), 0.005) is None
-    with pytest.raises(InvalidInput, match="it is of sparsity='condense'"):
+    with pytest.raises(InvalidInput, match="it applies to sparsity='condense' only"):
         subbyte.compile(workload, density=0.5)
 
 

@@ -197,7 +197,7 @@ def test_configurations_are_read_back(name: str) -> None:
         space(SMALL, "sm_80", name, chunk=2)
     with pytest.raises(InvalidInput, match=f"not in the {name} space"):
         found.index(family.usual.with_values({"warp_row_tiles": 6}))
-    with pytest.raises(InvalidInput, match="held at shared in this space"):
+    with pytest.raises(InvalidInput, match="fixed at shared in this space"):
         found.index(family.usual.with_values({"staging": "direct"}))
 
 

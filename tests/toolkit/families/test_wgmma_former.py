@@ -77,7 +77,7 @@ def test_records_name_knobs_that_were_removed_first():
     recorded = {**RetiredConfig(tile_width=14, ring=6).to_dict(), "groups_k": 1, "share": 1, "staging": 0}
     assert config_from_dict(recorded) == PipelineConfig(tile_width=14, stages=6)
     for name, value in (("groups_k", 2), ("share", 4), ("staging", 3)):
-        with pytest.raises(Unsupported, match=f"{name}={value}: a knob that was removed"):
+        with pytest.raises(Unsupported, match=f"{name}={value}: this knob was removed"):
             config_from_dict({**recorded, name: value})
     for wrong in ("wg-tw14-zz9", "wg-tw14-tw8", "wg-tw0", "wg-tw14-st4"):
         with pytest.raises(InvalidInput):

@@ -42,7 +42,7 @@ def test_switches_are_part_of_the_name_and_read_from_text():
     assert off.key == "wgp-tw14-tr2-cm2-sg2-st6-dup.none-rp0-nhwc"
     assert PipelineConfig.from_dict(off.to_dict()) == config_from_key(off.key.upper()) == off
     assert config_from_key(MmaConfig(chunk=2).key) == MmaConfig(chunk=2)
-    with pytest.raises(InvalidInput, match="'zz9' is no part"):
+    with pytest.raises(InvalidInput, match="'zz9' is not part of a key"):
         config_from_key("wgp-tw14-zz9")
     for wrong in ({"layout": "hwnc"}, {"duplicate_aware": "shared"}, {"register_packing": "perhaps"}):
         with pytest.raises(InvalidInput, match=next(iter(wrong))):

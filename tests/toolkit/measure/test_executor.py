@@ -102,12 +102,12 @@ class Unlike:
 
 def test_unlike_gpus_are_not_ranked_against_each_other(tmp_path):
     runner = ExecutorRunner(Unlike(), FakeRunner, at_once=1)
-    with pytest.raises(InvalidInput, match=r"measured with name 'H200', not 'A100'.*do not compare"):
+    with pytest.raises(InvalidInput, match=r"measured with name 'H200', not 'A100'.*cannot be compared"):
         runner.run(WORKLOAD, CONFIGS)
     from subbyte.families import space
 
     with Study(space(WORKLOAD), log=tmp_path / "a.jsonl") as study:
-        with pytest.raises(InvalidInput, match="do not compare"):
+        with pytest.raises(InvalidInput, match="cannot be compared"):
             study.run(ExecutorRunner(Unlike(), FakeRunner, at_once=1), 5)
         assert len(study.trials) == 1
     refuse_unlike({"name": "H200", "sms": 132}, {"name": "H200", "host": "b"})

@@ -333,7 +333,7 @@ def test_nothing_is_measured_where_it_cannot_be(store, gpus, monkeypatch):
         subbyte.compile(LAYER, tries=16, device=3)
     with pytest.raises(InvalidInput, match="tries=-1"):
         subbyte.compile(LAYER, tries=-1)
-    with pytest.raises(InvalidInput, match="something fused"):
+    with pytest.raises(InvalidInput, match="a fused layer"):
         subbyte.compile("n8h8w8c64k64r3s3p1:w1a1", output="bipolar1+pool2", tries=4)
     with pytest.raises(InvalidInput, match="random operands say nothing"):
         subbyte.compile("gemm4096", sparsity="condense", tries=4)

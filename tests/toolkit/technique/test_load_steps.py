@@ -253,7 +253,7 @@ def test_what_cannot_be_stepped_through_is_said() -> None:
         load_steps(WIDE, replace(CONFIG, chunk=2, atom="s4.m16n8k64"))
     with pytest.raises(InvalidInput, match="fewer pixels"):
         load_steps("n8h16w16c32k32r7s7p3", MmaConfig(1, 1, 8, 4, duplicate_aware="none"))
-    with pytest.raises(InvalidInput, match="refused"):
+    with pytest.raises(InvalidInput, match="cannot be built: divisibility: chunk 4"):
         load_steps(WORKLOAD, replace(CONFIG, chunk=4))
     run = Run("full")
     with pytest.raises(InvalidInput, match="has its own"):

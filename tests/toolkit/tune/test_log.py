@@ -238,7 +238,7 @@ def test_resuming_on_another_device_is_refused(toy, path):
     write(toy, path, 3)
     runner = FakeRunner()
     runner.device = {"runner": "fake", "name": "another"}
-    with Study(toy, seed=3, log=path, resume=True) as study, pytest.raises(InvalidInput, match="do not compare"):
+    with Study(toy, seed=3, log=path, resume=True) as study, pytest.raises(InvalidInput, match="cannot be compared"):
         study.run(runner, 5)
 
 

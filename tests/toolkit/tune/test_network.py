@@ -185,7 +185,7 @@ def test_replay_of_the_layers_that_were_recorded(tmp_path, make_space):
     assert set(report.remeasurements) == {"big", "small"}
     assert not report.remeasurements["big"].remeasured
     record(make_space(PAIRS[2][0]), {"runner": "cuda", "name": "A100"}).save(tmp_path / "landscapes/other.json.gz")
-    with pytest.raises(InvalidInput, match=r"name 'H200', not 'A100'.*do not compare"):
+    with pytest.raises(InvalidInput, match=r"name 'H200', not 'A100'.*cannot be compared"):
         tune_network(PAIRS, "replay", trials=40)
 
 

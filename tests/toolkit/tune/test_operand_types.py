@@ -48,7 +48,7 @@ def test_headers_say_the_types_and_the_kind():
         ({"precision": 4}, "operand types 4"),
         ({"kind": "mat"}, "workload kind='mat': did you mean matmul"),
         ({"kind": ["conv"]}, "workload kind"),
-        ({"kind": "matmul"}, "no matrix product"),
+        ({"kind": "matmul"}, "not a matrix product"),
     ],
 )
 def test_headers_with_impossible_types_are_refused(fields, says):
@@ -165,7 +165,7 @@ def test_landscapes_are_kept_apart(make_space, tmp_path, monkeypatch):
         ({"spec": f"{SPEC}:w1a2"}, f"the spec of its sizes, {SPEC}"),
         ({"precision": "w1a2", "spec": f"{SPEC}:w1a1"}, f"the spec of its sizes, {SPEC}:w1a2"),
         ({"precision": 3}, "operand types 3"),
-        ({"kind": "matmul"}, "no matrix product"),
+        ({"kind": "matmul"}, "not a matrix product"),
     ],
 )
 def test_a_landscape_whose_types_and_spec_disagree_is_refused(make_space, tmp_path, workload_fields, says):

@@ -178,7 +178,7 @@ def test_times_of_two_devices_are_not_mixed(toy):
     study.run(FakeRunner(), 4)
     other = FakeRunner()
     other.device = {"runner": "cuda", "name": "a GPU"}
-    with pytest.raises(InvalidInput, match="do not compare"):
+    with pytest.raises(InvalidInput, match="cannot be compared"):
         study.run(other, 8)
 
 

@@ -159,7 +159,7 @@ def test_a_knob_that_was_removed_first_is_left_out_where_no_kernel_had_it(tmp_pa
     for values in ((0, 4), (4,)):
         other = Landscape.fitted(then(staging=values), results)
         assert landscape_space.space_today(other.header) is None
-        with pytest.raises(Unsupported, match="staging=4: a knob that was removed"):
+        with pytest.raises(Unsupported, match="staging=4: this knob was removed"):
             other.config(valid[0] + len(FORMER) * (len(values) - 1))
 
 
