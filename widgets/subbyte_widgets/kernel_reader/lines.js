@@ -13,7 +13,9 @@ const signature = (lines) => Math.max(0, lines.findLastIndex((line) => line.incl
 // An editor around the reader opens there.
 function openEditor(root) {
   const text = root.closest(".sb-editing")?.querySelector("textarea");
-  if (text && !text.scrollTop) text.scrollTop = signature(text.value.split("\n")) * parseFloat(getComputedStyle(text).lineHeight);
+  if (!text || text.scrollTop) return;
+  const style = getComputedStyle(text);
+  text.scrollTop = signature(text.value.split("\n")) * parseFloat(style.lineHeight) + parseFloat(style.paddingTop);
 }
 
 function code(words, query) {

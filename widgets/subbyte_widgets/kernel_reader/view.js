@@ -154,7 +154,9 @@ function render({ model, el }) {
     const top = shown.indexOf(model.get("line")) * ROW;
     if (top < 0) return;
     if (top < pane.scrollTop + ROW) pane.scrollTop = top - 4 * ROW;
-    else if (top > pane.scrollTop + pane.clientHeight - 3 * ROW) pane.scrollTop = top - pane.clientHeight + 6 * ROW;
+    const below = top - pane.scrollTop - pane.clientHeight + 3 * ROW;
+    if (below > 6 * ROW) pane.scrollTop = top - 3 * ROW;  // from afar: what follows it is of interest
+    else if (below > 0) pane.scrollTop = top - pane.clientHeight + 6 * ROW;
   }
 
   // What is asked between two frames is answered from what is true now, not from what was drawn last.
