@@ -10,6 +10,7 @@ from math import log2
 
 from subbyte.families.image.plan import ImagePlan
 from subbyte.families.image.rules import registers_needed
+from subbyte.families.shared.smooth import longest
 from subbyte.workload.conv import BATCH_GROUP, ceil_div
 
 MULTIPROCESSORS, IN_CLUSTERS = 132, 120
@@ -83,13 +84,13 @@ def busy(plan: ImagePlan) -> float:
     """Cycles of a multiprocessor per block while others are resident too."""
     own = plan.loads * BUSY_LOAD + plan.fragments * BUSY_FRAGMENT + plan.slots * BUSY_GROUP
     stores = stored(plan)[0] * STORED * _apart(plan)
-    return _longest(plan.config.warpgroups * own, products(plan), loaded(plan) / LOADED, stores)
+    return longest(SHARPNESS, plan.config.warpgroups * own, products(plan), loaded(plan) / LOADED, stores)
 
 
 def estimated_cycles(plan: ImagePlan) -> float:
     """A rough cycle count: rounds of resident blocks that each wait, or all blocks that keep a multiprocessor busy."""
     blocks = ceil_div(plan.blocks, IN_CLUSTERS if plan.config.cluster_split_k > 2 else MULTIPROCESSORS)
-    return START_CYCLES + _longest(ceil_div(blocks, resident(plan)) * waiting(plan), blocks * busy(plan))
+    return START_CYCLES + longest(SHARPNESS, ceil_div(blocks, resident(plan)) * waiting(plan), blocks * busy(plan))
 
 
 def feature_row(plan: ImagePlan) -> list[float]:
@@ -103,9 +104,3 @@ def feature_row(plan: ImagePlan) -> list[float]:
 
 def _apart(plan: ImagePlan) -> float:
     return ROW_STORED if plan.layout == "nhwc" else 1.0
-
-
-def _longest(*cycles: float) -> float:
-    """A smooth maximum: slightly more than the longest if others are close to it."""
-    longest = max(cycles)
-    return float(longest * sum((one / longest) ** SHARPNESS for one in cycles) ** (1 / SHARPNESS))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import log2
 
+from subbyte.families.shared.smooth import longest
 from subbyte.families.wgmma.plan import WgmmaPlan
 from subbyte.workload import ConvWorkload, ceil_div
 
@@ -138,12 +139,12 @@ def terms(plan: WgmmaPlan, k: Constants | None = None, registers: float | None =
         k.cluster + config.consumers * plan.exchanged_bytes / k.exchange if config.cluster_split_k > 1 else 0.0
     )
     waves = ceil_div(plan.grid_blocks, multiprocessors * resident)
-    busy = waves * (setup + _longest(k.sharpness, own, together, producer, fetched))
+    busy = waves * (setup + longest(k.sharpness, own, together, producer, fetched))
     factor = k.unroll ** -log2(config.unroll)
     memory = bytes_touched(w) / k.memory
     return Terms(
         own, together, producer, fetched, setup, memory, waves, resident, multiprocessors, iterations, stages,
-        float(weights), float(pixels), float(tensor), factor * _longest(k.sharpness, busy, memory),
+        float(weights), float(pixels), float(tensor), factor * longest(k.sharpness, busy, memory),
     )  # fmt: skip
 
 
@@ -156,12 +157,6 @@ def bytes_touched(w: ConvWorkload) -> int:
     unmet = types.activations.stored_bits(w.n * (w.h * w.w - rows * columns) * w.c)
     x, y = types.activations.stored_bits(w.n * w.h * w.w * w.c), types.output.stored_bits(w.n * w.p * w.q * w.k)
     return (x + types.weights.stored_bits(w.k * w.r * w.s * w.c) + y) // 8 - unmet // 8
-
-
-def _longest(sharpness: float, *cycles: float) -> float:
-    """A smooth maximum: slightly more than the longest if others are close to it."""
-    longest = max(cycles)
-    return float(longest * sum((one / longest) ** sharpness for one in cycles) ** (1 / sharpness))
 
 
 def _iterations(plan: WgmmaPlan) -> int:
